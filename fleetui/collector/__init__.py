@@ -1,0 +1,1 @@
+"""The one process that asks, tails, reads, writes and acts."""

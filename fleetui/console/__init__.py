@@ -1,0 +1,1 @@
+"""The Textual app. Reads the store and writes intents; nothing else."""

@@ -1,0 +1,1 @@
+"""Own line-API widgets and small panels."""

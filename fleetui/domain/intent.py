@@ -1,0 +1,84 @@
+"""Requested actions, their course, and the audit of who did what."""
+
+from enum import StrEnum
+
+import msgspec
+
+from fleetui.domain.text import SafeText
+
+
+class Verb(StrEnum):
+    """What can be asked of the collector."""
+
+    RESTART_DAEMON = "restart_daemon"
+    DESTROY = "destroy"
+    STOP = "stop"
+    START = "start"
+    REBOOT = "reboot"
+    RECYCLE = "recycle"
+    LABEL = "label"
+    ACCEPT_HOST_KEY = "accept_host_key"
+
+
+class IntentState(StrEnum):
+    """An intent's course. `running` is written before anything is done."""
+
+    REQUESTED = "requested"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self in (IntentState.DONE, IntentState.FAILED, IntentState.REFUSED)
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """One action on one instance, as captured at the key press.
+
+    `machine_id` and `label` are what the operator saw; the collector refuses when the API shows
+    another machine or label just before the act. `argument` belongs to the verb (a new label).
+    """
+
+    intent_id: str
+    verb: Verb
+    instance_id: int
+    actor: SafeText
+    reason: SafeText
+    created_at: float
+    machine_id: int | None = None
+    label: SafeText | None = None
+    argument: SafeText | None = None
+    state: IntentState = IntentState.REQUESTED
+    epoch: int | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    result: SafeText | None = None
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the append-only audit. `sequence` is given by the store."""
+
+    at: float
+    actor: SafeText
+    event: str
+    instance_id: int | None = None
+    intent_id: str | None = None
+    verb: Verb | None = None
+    detail: SafeText = SafeText()
+    sequence: int | None = None
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened to an instance or to the collector, for the timeline.
+
+    `kind` is a word such as `new`, `gone`, `status`, `price`, `address`, `stage`, `finding`.
+    """
+
+    at: float
+    kind: str
+    text: SafeText
+    instance_id: int | None = None

@@ -1,0 +1,70 @@
+"""What the collector concludes about one instance, whole and as one table row."""
+
+import msgspec
+
+from fleetui.domain.finding import Finding, Severity
+from fleetui.domain.host import DaemonStatus, Probe, SshOutcome, SshState
+from fleetui.domain.rate import Rate, RateSource
+from fleetui.domain.stage import Progress, Stage, StageSpan
+from fleetui.domain.text import SafeText
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole reading of an instance: the inspector's contents.
+
+    `findings` has the root cause first. `rates` has at most one rate a source and window.
+    `era` is `O` or `N` (facts: cuzk.md, head) or `None` while the log has not told.
+    """
+
+    instance_id: int
+    at: float
+    stage: Stage
+    spans: tuple[StageSpan, ...] = ()
+    progress: Progress | None = None
+    rates: tuple[Rate, ...] = ()
+    min_rate: float | None = None
+    era: str | None = None
+    findings: tuple[Finding, ...] = ()
+    probe: Probe | None = None
+    status: DaemonStatus | None = None
+    status_error: SafeText | None = None
+    ssh: SshOutcome | None = None
+    newest_byte_at: float | None = None
+    newest_byte_source: str | None = None
+    clock_skew_seconds: float | None = None
+
+
+class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One row of the fleet table. `None` is "not known"; each figure has its age beside it."""
+
+    instance_id: int
+    label: SafeText | None = None
+    machine_id: int | None = None
+    gpu: SafeText | None = None
+    num_gpus: int | None = None
+    geolocation: SafeText | None = None
+    api_status: SafeText | None = None
+    row_seen_at: float | None = None
+    stage: Stage
+    stage_since: float | None = None
+    attempt: int = 1
+    progress_fraction: float | None = None
+    progress_text: SafeText | None = None
+    eta_seconds: float | None = None
+    proofs_per_hour: float | None = None
+    rate_source: RateSource | None = None
+    rate_at: float | None = None
+    min_rate: float | None = None
+    cost_per_hour: float | None = None
+    cost_per_proof: float | None = None
+    gpu_util: float | None = None
+    gpu_temp: float | None = None
+    gpu_at: float | None = None
+    newest_byte_at: float | None = None
+    ssh: SshState = SshState.NONE
+    finding_category: str | None = None
+    finding_severity: Severity | None = None
+    finding_summary: SafeText | None = None
+    findings: int = 0
+    acting: SafeText | None = None
+    """The word for an intent under way, e.g. `destroying`."""

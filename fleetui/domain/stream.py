@@ -1,0 +1,59 @@
+"""Log files of instances: their lives, positions, bytes and matched lines."""
+
+import msgspec
+
+from fleetui.domain.text import SafeText
+
+
+class StreamId(msgspec.Struct, frozen=True):
+    """One log file of one instance, named by its path on the host."""
+
+    instance_id: int
+    path: str
+
+
+class StreamPosition(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a stream has been stored; committed together with the bytes it counts.
+
+    `generation` counts the lives of the file from 1 (a truncation or replacement starts the
+    next). `file_identity` is what the host said of the file (device and inode). `offset` is the
+    next byte to read. `skipped` counts bytes of this generation left out on purpose.
+    """
+
+    stream: StreamId
+    kind: str
+    generation: int = 1
+    file_identity: str = ""
+    offset: int = 0
+    skipped: int = 0
+    last_byte_at: float | None = None
+
+
+class LogChunk(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes of one generation in their order, as read from the host at `at` (epoch seconds)."""
+
+    stream: StreamId
+    generation: int
+    offset: int
+    data: bytes
+    at: float
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """One line that a rule of the profile matched.
+
+    `rule` is the rule's id, `kind` the stream kind (`setup`, `bench`, `daemon`, `curio`,
+    `dmesg`, `vast`, `nvidia_smi`, `ssh`), `fields` the named groups of its pattern. `line`
+    counts physical lines of the generation from 1; `offset` is the line's first byte. `at` is
+    the line's own time, else the last one seen before it, else when it arrived.
+    """
+
+    rule: str
+    kind: str
+    source: str
+    generation: int
+    offset: int
+    line: int
+    text: SafeText
+    at: float | None = None
+    fields: dict[str, str] = {}

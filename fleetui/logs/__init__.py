@@ -1,0 +1,1 @@
+"""Bytes to lines to facts: decoding, timestamps, rule matching. Pure."""

@@ -1,0 +1,1 @@
+"""Knowledge of a workload as data, and its loader."""

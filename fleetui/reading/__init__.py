@@ -1,0 +1,1 @@
+"""Facts, probes and rows to stage, progress, rates and findings. Pure."""

@@ -1,0 +1,51 @@
+"""Everything a diagnosis may look at, gathered in one frozen value."""
+
+import msgspec
+
+from fleetui.domain.host import DaemonStatus, Probe, SshOutcome
+from fleetui.domain.instance import Instance
+from fleetui.domain.rate import Rate
+from fleetui.domain.stage import Progress, Stage, StageSpan
+from fleetui.domain.stream import Fact
+from fleetui.domain.text import SafeText
+
+
+class StreamTail(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of one stream: its last non-blank line and when it last grew."""
+
+    source: str
+    kind: str
+    generation: int
+    last_line: int
+    last_offset: int
+    last_text: SafeText
+    lines: int
+    grown_at: float | None = None
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """The evidence on one instance.
+
+    `live` is false for an inquest into a folder of files: there `now` is the newest time in the
+    evidence, and silence proves nothing. `facts` holds the matched lines in the order read,
+    thinned per rule and generation to the first and last few; `counts` has the true number a
+    rule. `first_probe` is the oldest probe known, to tell counters that rose from old ones.
+    """
+
+    now: float
+    live: bool
+    stage: Stage
+    spans: tuple[StageSpan, ...] = ()
+    progress: Progress | None = None
+    rates: tuple[Rate, ...] = ()
+    min_rate: float | None = None
+    era: str | None = None
+    facts: tuple[Fact, ...] = ()
+    counts: dict[str, int] = {}
+    tails: tuple[StreamTail, ...] = ()
+    probe: Probe | None = None
+    first_probe: Probe | None = None
+    status: DaemonStatus | None = None
+    status_error: SafeText | None = None
+    instance: Instance | None = None
+    ssh: SshOutcome | None = None

@@ -1,0 +1,1 @@
+"""Diagnosis rules, grouped by what they look at. Pure."""

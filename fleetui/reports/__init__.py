@@ -1,0 +1,1 @@
+"""The headless twin: the same core, printed."""

@@ -1,0 +1,1 @@
+"""Connections to instances: host keys, resumable tails, probes, the daemon's status."""

@@ -1,0 +1,1 @@
+"""The interface between collector and consoles, on SQLite."""

@@ -1,0 +1,1 @@
+"""The Vast API: typed rows, errors, one limiter per identity."""
