@@ -60,4 +60,4 @@ def parse_clock(text: str | None) -> Clock:
     if len(parts) != 3 or not parts[2] > 0 or any(part - part != 0 for part in parts):
         message = f"FLEETUI_CLOCK must be ORIGIN_REAL,ORIGIN_FLEET,SPEED, not {text!r}"
         raise ValueError(message)
-    return ScaledClock(*parts)
+    return ScaledClock(parts[0], parts[1], parts[2])

@@ -1,0 +1,308 @@
+"""Every verb of the command line. Imports lazily: `--help` loads no screen and no network."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+
+from cyclopts import App, Parameter
+
+from fleetui import __version__, config
+
+if TYPE_CHECKING:
+    from fleetui.store.sqlite import SqliteStore
+
+app = App(
+    name="fleetui",
+    version=__version__,
+    help="Watch and steer a proving fleet on rented GPU instances. Try `fleetui demo` first.",
+)
+
+StreamKind = Literal["dmesg", "daemon", "bench", "setup", "curio", "vast", "nvidia_smi", "ssh"]
+StateDir = Annotated[Path | None, Parameter(help="Folder of the store (default: user's state).")]
+ApiUrl = Annotated[str | None, Parameter(help="Vast API to talk to (default: the real one).")]
+AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON object.")]
+Lifeline = Annotated[int | None, Parameter(show=False)]
+
+
+def main() -> None:
+    """Run the command line; the exit status is 0 fine, 1 a bad state, 2 wrong use."""
+    try:
+        result = app(result_action="return_value")
+    except config.ConfigError as error:
+        _refuse(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader went away (`| head`); say nothing more on that pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+@app.default
+def console(
+    *,
+    state_dir: StateDir = None,
+    api_url: ApiUrl = None,
+    read_only: Annotated[bool | None, Parameter(help="Bind no key that acts.")] = None,
+    ascii_only: Annotated[
+        bool | None, Parameter(name="--ascii", help="Draw with ASCII characters only.")
+    ] = None,
+) -> int:
+    """Show the fleet; starts a collector when none runs."""
+    from fleetui.collector.launch import CollectorLaunchError, ensure_collector
+
+    flags = {
+        "state_dir": state_dir,
+        "api_url": api_url,
+        "read_only": read_only,
+        "ascii_only": ascii_only,
+    }
+    settings = config.load(flags)
+    try:
+        ensure_collector(settings)
+    except CollectorLaunchError as error:
+        _refuse(str(error))
+    account = settings.api_url.removeprefix("https://")
+    return _run(_show(settings, account=account, clock=settings.clock))
+
+
+@app.command
+def demo(
+    *,
+    hosts: Annotated[int, Parameter(help="How many pretend instances.")] = 24,
+    seed: Annotated[int, Parameter(help="Seed of everything in the pretend fleet.")] = 7,
+    speed: Annotated[float, Parameter(help="How many times faster its time runs.")] = 20.0,
+    headless: Annotated[bool, Parameter(negative="", help="Draw no screen.")] = False,
+    for_seconds: Annotated[
+        float, Parameter(name="--for", help="With --headless: seconds to run.")
+    ] = 30.0,
+    as_json: AsJson = False,
+    read_only: Annotated[bool | None, Parameter(help="Bind no key that acts.")] = None,
+    ascii_only: Annotated[
+        bool | None, Parameter(name="--ascii", help="Draw with ASCII characters only.")
+    ] = None,
+) -> int:
+    """Show a pretend fleet on this machine; needs no key and leaves nothing behind."""
+    from fleetui.demo import DemoSettings
+
+    settings = DemoSettings(hosts=hosts, seed=seed, speed=speed)
+    if headless:
+        return _run(_headless_demo(settings, for_seconds, as_json=as_json))
+    return _run(_demo(settings, read_only=read_only, ascii_only=ascii_only))
+
+
+@app.command
+def simulate(
+    *,
+    env_file: Annotated[Path, Parameter(help="Where to write how to reach the fleet.")],
+    hosts: Annotated[int, Parameter(help="How many pretend instances.")] = 24,
+    seed: Annotated[int, Parameter(help="Seed of everything in the pretend fleet.")] = 7,
+    speed: Annotated[float, Parameter(help="How many times faster its time runs.")] = 1.0,
+    lifeline: Lifeline = None,
+) -> int:
+    """Serve a pretend Vast API and pretend hosts over SSH on loopback, for any client."""
+    from fleetui.simulator.run import serve
+
+    return _run(serve(hosts=hosts, seed=seed, speed=speed, env_file=env_file, lifeline_fd=lifeline))
+
+
+@app.command
+def collect(
+    *,
+    state_dir: StateDir = None,
+    api_url: ApiUrl = None,
+    auto: Annotated[bool, Parameter(show=False, negative="")] = False,
+    lifeline: Lifeline = None,
+) -> int:
+    """Run the collector: ask the API, tail the hosts, read, write the store, act."""
+    from fleetui.collector.launch import run_collector
+
+    settings = config.load({"state_dir": state_dir, "api_url": api_url})
+    return run_collector(settings, auto=auto, lifeline_fd=lifeline)
+
+
+@app.command
+def status(*, state_dir: StateDir = None, as_json: AsJson = False) -> int:
+    """Print the fleet's state; exit status 1 when a finding is critical."""
+    settings = config.load({"state_dir": state_dir})
+    return _run(_status(settings, as_json=as_json))
+
+
+@app.command
+def audit(
+    *,
+    state_dir: StateDir = None,
+    limit: Annotated[int, Parameter(help="How many entries, the newest first.")] = 100,
+    as_json: AsJson = False,
+) -> int:
+    """Print who asked for what, and what came of it."""
+    settings = config.load({"state_dir": state_dir})
+    return _run(_audit(settings, limit, as_json=as_json))
+
+
+@app.command
+def diagnose(
+    path: Annotated[Path, Parameter(help="A host's folder (fs/, probe/) or one file.")],
+    *,
+    stream: Annotated[StreamKind | None, Parameter(help="What a single file is a log of.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Name the root cause in a folder or file; exit status 1 when a finding is critical."""
+    from fleetui.reports.diagnose import DiagnoseError, answer_text, diagnose_file, diagnose_folder
+
+    try:
+        if path.is_dir():
+            answer = diagnose_folder(path)
+        elif stream is None:
+            _refuse(f"{path} is not a folder; for a single file say what it is with --stream KIND")
+        else:
+            answer = diagnose_file(path, stream)
+    except DiagnoseError as error:
+        _refuse(str(error))
+    print(_json(answer) if as_json else answer_text(answer))
+    return int(any(finding["severity"] == "critical" for finding in answer["findings"]))
+
+
+@app.command(name="demo-keeper", show=False)
+def demo_keeper(*, folder: Path, lifeline: int, hosts: int, seed: int, speed: float) -> int:
+    """Keep a demo's processes; started by `fleetui demo`."""
+    from fleetui.demo import DemoSettings, keep
+
+    return keep(folder, lifeline, DemoSettings(hosts=hosts, seed=seed, speed=speed))
+
+
+async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
+    from fleetui.console.terminal import prepare_terminal
+
+    prepare_terminal(os.environ)
+    from fleetui.console.app import FleetApp
+    from fleetui.domain.clock import parse_clock
+    from fleetui.store.interface import StoreError
+
+    fleet_clock = parse_clock(clock)
+    try:
+        store = await _open(settings, clock)
+    except StoreError as error:
+        _refuse(str(error))
+    async with contextlib.aclosing(store):
+        screen = FleetApp(
+            store,
+            clock=fleet_clock,
+            actor=_actor(),
+            account=account,
+            read_only=settings.read_only,
+            ascii_only=settings.ascii_only,
+        )
+        await screen.run_async()
+        return screen.return_code or 0
+
+
+async def _demo(
+    settings: Any,  # noqa: ANN401 - DemoSettings, imported lazily
+    *,
+    read_only: bool | None,
+    ascii_only: bool | None,
+) -> int:
+    from fleetui.demo import DemoError, demo_fleet
+
+    try:
+        async with demo_fleet(settings) as (folder, environment):
+            flags = {"state_dir": folder, "read_only": read_only, "ascii_only": ascii_only}
+            clock = environment["FLEETUI_CLOCK"]
+            return await _show(config.load(flags, {}), account="demo", clock=clock)
+    except DemoError as error:
+        _refuse(str(error), status=1)
+
+
+async def _headless_demo(
+    settings: Any,  # noqa: ANN401 - DemoSettings, imported lazily
+    seconds: float,
+    *,
+    as_json: bool,
+) -> int:
+    from fleetui.demo import DemoError, demo_fleet
+    from fleetui.reports.fleet import fleet_report, report_text
+
+    try:
+        async with demo_fleet(settings) as (folder, environment):
+            store = await _open(
+                config.load({"state_dir": folder}, {}), environment["FLEETUI_CLOCK"]
+            )
+            async with contextlib.aclosing(store):
+                await asyncio.sleep(seconds)
+                report = await fleet_report(store)
+    except DemoError as error:
+        _refuse(str(error), status=1)
+    print(_json(report) if as_json else report_text(report))
+    return 0
+
+
+async def _status(settings: config.Settings, *, as_json: bool) -> int:
+    from fleetui.domain.clock import parse_clock
+    from fleetui.reports.fleet import status_report, status_text
+
+    store = await _existing_store(settings)
+    async with contextlib.aclosing(store):
+        report = await status_report(store, parse_clock(settings.clock).now())
+    print(_json(report) if as_json else status_text(report))
+    return int(any(finding["severity"] == "critical" for finding in report["findings"]))
+
+
+async def _audit(settings: config.Settings, limit: int, *, as_json: bool) -> int:
+    from fleetui.domain.codec import to_builtins
+    from fleetui.reports.audit import audit_text
+
+    store = await _existing_store(settings)
+    async with contextlib.aclosing(store):
+        entries = await store.audit(limit=limit)
+    print(_json([to_builtins(entry) for entry in entries]) if as_json else audit_text(entries))
+    return 0
+
+
+async def _existing_store(settings: config.Settings) -> "SqliteStore":
+    from fleetui.store.interface import StoreError
+
+    if not settings.store_path.exists():
+        _refuse(
+            f"no store at {settings.store_path}: start `fleetui` or `fleetui collect` first,"
+            " or name its folder with --state-dir"
+        )
+    try:
+        return await _open(settings, settings.clock)
+    except StoreError as error:
+        _refuse(str(error))
+
+
+async def _open(settings: config.Settings, clock: str) -> "SqliteStore":
+    from fleetui.domain.clock import parse_clock
+    from fleetui.store.sqlite import SqliteStore
+
+    return await SqliteStore.open(settings.store_path, clock=parse_clock(clock), viewer=True)
+
+
+def _actor() -> str:
+    """Say who sits here, for the audit: user and host, and where an SSH login came from."""
+    import getpass
+    import platform
+
+    origin = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
+    return f"{getpass.getuser()}@{platform.node()}" + (f" from {origin}" if origin else "")
+
+
+def _run(work: Coroutine[Any, Any, int]) -> int:
+    return asyncio.run(work)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _refuse(message: str, status: int = 2) -> NoReturn:
+    print(f"fleetui: {message}", file=sys.stderr)
+    sys.exit(status)

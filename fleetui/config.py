@@ -1,0 +1,134 @@
+"""One frozen settings object: defaults < file < environment < flags."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+
+DEFAULT_API_URL = "https://console.vast.ai"
+
+ENVIRONMENT = {
+    "VAST_URL": "api_url",
+    "FLEETUI_STATE_DIR": "state_dir",
+    "FLEETUI_PROFILE": "profile",
+    "FLEETUI_SSH_KEY": "ssh_keys",
+    "FLEETUI_SSH_USER": "ssh_user",
+    "FLEETUI_WALK_INTERVAL": "walk_interval_seconds",
+    "FLEETUI_CLOCK": "clock",
+    "FLEETUI_READ_ONLY": "read_only",
+    "FLEETUI_ASCII": "ascii_only",
+}
+"""Environment variable to setting. API keys are not settings: see `fleetui.vast.keys`."""
+
+
+class ConfigError(Exception):
+    """A setting cannot be used; the text names the place and what to do."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the operator can choose. Holds no secret: keys are looked up where they are used.
+
+    Times are real seconds; `log_megabytes` limits the stored logs in all, and
+    `log_megabytes_per_instance` those of one instance (compressed bytes, oldest go first).
+    """
+
+    state_dir: Path
+    api_url: str = DEFAULT_API_URL
+    profile: str = "cuzk"
+    profile_dir: Path | None = None
+    ssh_user: str = "root"
+    ssh_keys: tuple[Path, ...] = ()
+    ssh_agent: bool = True
+    walk_interval_seconds: float = 15.0
+    log_megabytes: int = 2048
+    log_megabytes_per_instance: int = 64
+    read_only: bool = False
+    ascii_only: bool = False
+    clock: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.api_url.startswith(("http://", "https://")):
+            raise ValueError(f"api_url must start with http:// or https://, not {self.api_url!r}")
+        if not 1.0 <= self.walk_interval_seconds <= 3600.0:
+            raise ValueError("walk_interval_seconds must lie between 1 and 3600")
+
+    @property
+    def store_path(self) -> Path:
+        """The SQLite file that collector and consoles share."""
+        return self.state_dir / "fleet.db"
+
+    @property
+    def collector_log_path(self) -> Path:
+        """Where a collector that a console started writes its own log."""
+        return self.state_dir / "collector.log"
+
+
+def config_path(environment: Mapping[str, str]) -> Path:
+    """Return the config file's place: `FLEETUI_CONFIG`, else the user's config folder."""
+    named = environment.get("FLEETUI_CONFIG")
+    return Path(named) if named else platformdirs.user_config_path("fleetui") / "config.toml"
+
+
+def load(
+    flags: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Build the settings from all four layers; a flag of `None` was not given.
+
+    Raises:
+        ConfigError: a file cannot be read, or a value or name is wrong.
+    """
+    environment = os.environ if environment is None else environment
+    path = config_path(environment)
+    layers: dict[str, Any] = {
+        "state_dir": platformdirs.user_state_path("fleetui"),
+        "profile_dir": path.parent / "profiles",
+    }
+    layers |= _file_layer(path, required="FLEETUI_CONFIG" in environment)
+    layers |= _environment_layer(environment)
+    layers |= {name: value for name, value in (flags or {}).items() if value is not None}
+    try:
+        return msgspec.convert(layers, Settings, strict=False, dec_hook=_to_path)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ConfigError(f"settings: {error}") from error
+
+
+def _file_layer(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise ConfigError(f"{path}: no such file (named by FLEETUI_CONFIG)") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    known = [field.name for field in msgspec.structs.fields(Settings)]
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+            raise ConfigError(f"{path}: unknown setting {name!r}{hint}")
+    for name in ("state_dir", "profile_dir"):
+        if isinstance(values.get(name), str):
+            values[name] = (path.parent / Path(values[name]).expanduser()).resolve()
+    return values
+
+
+def _environment_layer(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, name in ENVIRONMENT.items():
+        text = environment.get(variable)
+        if not text:
+            continue
+        values[name] = text.split(os.pathsep) if name == "ssh_keys" else text
+    return values
+
+
+def _to_path(kind: type[Any], value: object) -> object:
+    if kind is Path and isinstance(value, str | Path):
+        return Path(value).expanduser()
+    raise NotImplementedError(kind.__name__)

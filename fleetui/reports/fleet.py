@@ -1,0 +1,136 @@
+"""The fleet in one JSON object, and as text: what the screen shows, printed."""
+
+from collections import Counter
+from typing import Any
+
+from fleetui.domain.codec import to_builtins
+from fleetui.domain.finding import Finding
+from fleetui.domain.reading import FleetRow
+from fleetui.domain.stage import Stage
+from fleetui.store.interface import FleetView, ViewerStore
+
+
+async def fleet_report(store: ViewerStore) -> dict[str, Any]:
+    """Gather the fleet's state.
+
+    Keys: `instances` (live ones), `by_stage`, `findings` (one object a finding, the worst
+    first), `proofs_per_hour` (sum of the measured ones, `None` when none was), `cost_per_hour`,
+    `log_bytes`, `walks` (complete ones), `ssh_connected`.
+    """
+    view = await store.fleet()
+    findings = [
+        (reading.instance_id, finding)
+        for reading in await store.readings()
+        for finding in reading.findings
+    ]
+    findings.sort(key=lambda pair: (pair[1].severity.rank, pair[0]))
+    health = view.health
+    return {
+        "instances": len(view.rows),
+        "by_stage": dict(Counter(str(row.stage) for row in _in_stage_order(view.rows))),
+        "findings": [_finding(instance_id, finding) for instance_id, finding in findings],
+        "proofs_per_hour": fleet_rate(view.rows),
+        "cost_per_hour": _sum([row.cost_per_hour for row in view.rows]),
+        "log_bytes": health.log_bytes if health else 0,
+        "walks": health.walks_complete if health else 0,
+        "ssh_connected": health.ssh_connected if health else 0,
+    }
+
+
+async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
+    """Gather `fleet_report` with each row, the ages, and what the collector says of itself."""
+    view = await store.fleet()
+    report = await fleet_report(store)
+    report["now"] = now
+    report["api_age_seconds"] = _age(view, now)
+    report["collector"] = {
+        "running": view.lease_held,
+        "health": to_builtins(view.health) if view.health else None,
+    }
+    report["last_walk"] = to_builtins(view.last_walk) if view.last_walk else None
+    report["rows"] = [to_builtins(row) for row in view.rows]
+    return report
+
+
+def fleet_rate(rows: tuple[FleetRow, ...]) -> float | None:
+    """Sum the measured proof rates of the instances that prove now; benchmarks do not earn."""
+    return _sum([row.proofs_per_hour for row in rows if row.stage is Stage.RUNNING])
+
+
+def report_text(report: dict[str, Any]) -> str:
+    """Draw a fleet report as plain lines: totals, stages, one line a finding."""
+    stages = ", ".join(f"{count} {stage}" for stage, count in report["by_stage"].items())
+    lines = [
+        f"{report['instances']} instances: {stages}",
+        f"{_number(report['proofs_per_hour'], 1)} proofs/h",
+    ]
+    lines += [
+        f"{item['instance']:>9} {item['severity']}: {item['summary']}"
+        for item in report["findings"]
+    ]
+    return "\n".join(lines)
+
+
+def status_text(report: dict[str, Any]) -> str:
+    """Draw a status report as plain lines, one an instance."""
+    head = (
+        f"{report['instances']} instances · {_number(report['proofs_per_hour'], 1)} proofs/h"
+        f" · ${_number(report['cost_per_hour'], 2)}/h · SSH {report['ssh_connected']}"
+        f" · API {_seconds(report['api_age_seconds'])} old"
+        f" · collector {'running' if report['collector']['running'] else 'NOT running'}"
+    )
+    return "\n".join([head, *(_row_line(row) for row in report["rows"])])
+
+
+def _row_line(row: dict[str, Any]) -> str:
+    finding = row.get("finding_category")
+    return " ".join(
+        (
+            f"{row['instance_id']:>9}",
+            f"{row.get('label') or '-':<14.14}",
+            f"{row.get('num_gpus') or '?'}x {row.get('gpu') or '?':<16.16}",
+            f"{row['stage']:<14}",
+            f"{row.get('progress_text') or '':<12.12}",
+            f"{_number(row.get('proofs_per_hour'), 1):>6}/h",
+            f"${_number(row.get('cost_per_hour'), 3):>6}",
+            f"{row.get('finding_severity')}: {finding}" if finding else "",
+        )
+    ).rstrip()
+
+
+def _finding(instance_id: int, finding: Finding) -> dict[str, Any]:
+    return {
+        "instance": instance_id,
+        "category": finding.category,
+        "severity": str(finding.severity),
+        "confidence": finding.confidence,
+        "summary": finding.summary,
+        "advice": finding.advice,
+        "evidence": [
+            {"source": item.source, "line": item.line, "text": item.text}
+            for item in finding.evidence
+        ],
+    }
+
+
+def _in_stage_order(rows: tuple[FleetRow, ...]) -> list[FleetRow]:
+    order = list(Stage)
+    return sorted(rows, key=lambda row: order.index(row.stage))
+
+
+def _age(view: FleetView, now: float) -> float | None:
+    walk = view.last_complete_walk
+    return None if walk is None else max(now - walk.ended_at, 0.0)
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(sum(known), 4) if known else None
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "?" if value is None else f"{value:.{digits}f}"
+
+
+def _seconds(value: float | None) -> str:
+    return "never read" if value is None else f"{value:.0f} s"
