@@ -16,9 +16,7 @@ def test_a_scaled_clock_runs_faster_from_its_origin() -> None:
     assert clock.now() == 5060.0
 
 
-@given(
-    st.floats(0, 2e9), st.floats(0, 2e9), st.floats(0.1, 1000)
-)
+@given(st.floats(0, 2e9), st.floats(0, 2e9), st.floats(0.1, 1000))
 def test_the_text_form_carries_the_clock_to_another_process(
     real: float, fleet: float, speed: float
 ) -> None:
