@@ -1,0 +1,244 @@
+"""The output of the host's own tools, turned into a `Probe`.
+
+Each section may be missing, empty, cut short or hold the tool's complaint instead of an answer.
+A complaint is a fact and is kept in `Probe.errors`; nothing in here raises.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from fleetui.domain.host import FileState, Gpu, Probe, Process
+from fleetui.domain.text import SafeText, sanitise
+
+_KERNEL_LINE_LIMIT = 400
+_PROCESS_LIMIT = 2000
+_FILE_LIMIT = 2000
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_COMPLAINT = re.compile(
+    r"not permitted|permission denied|not found|no such|failed|unable|cannot|couldn't|error"
+    r"|no devices were found|insufficient permissions|gpu is lost|has fallen off",
+    re.IGNORECASE,
+)
+_UNKNOWN_VALUES = frozenset({"", "-", "n/a", "[n/a]", "[not supported]", "[unknown error]", "err!"})
+
+_GPU_FIELDS = {
+    "utilization.gpu": "utilization",
+    "memory.used": "memory_used_mib",
+    "memory.total": "memory_total_mib",
+    "temperature.gpu": "temperature",
+    "power.draw": "power_watts",
+    "power.draw.instant": "power_watts",
+    "clocks.sm": "clock_mhz",
+    "clocks.current.sm": "clock_mhz",
+    "ecc.errors.uncorrected.volatile.total": "ecc_uncorrected",
+}
+_THROTTLE_COLUMNS = frozenset(
+    {
+        "clocks_throttle_reasons.active",
+        "clocks_event_reasons.active",
+        "clocks.throttle_reasons.active",
+    }
+)
+
+
+def parse_probe(sections: Mapping[str, str], at: float | None) -> Probe:
+    """Read the sections of one look at a host (names: the sample hosts' probe files).
+
+    `at` is epoch seconds of the look. Unknown sections are ignored.
+    """
+    texts = {_section_name(name): text for name, text in sections.items()}
+    errors = {
+        name: complaint
+        for name, text in texts.items()
+        if (complaint := _complaint(name, text)) is not None
+    }
+    # dmesg in a container mostly answers with a refusal: then there are no kernel lines.
+    answered = {name: text for name, text in texts.items() if name not in errors}
+    gpus = _gpus(texts.get("nvidia-smi", ""))
+    disk = _disk(answered.get("df", ""))
+    return Probe(
+        at=at,
+        gpus=gpus if gpus or "nvidia-smi" in answered else None,
+        processes=_processes(answered["ps"]) if "ps" in answered else None,
+        memory_events=_counters(answered.get("cgroup.memory.events", "")),
+        memory_max_bytes=_integer(answered.get("cgroup.memory.max", "")),
+        memory_current_bytes=_integer(answered.get("cgroup.memory.current", "")),
+        disk_total_kib=disk[0],
+        disk_used_kib=disk[1],
+        disk_available_kib=disk[2],
+        load=_number(answered.get("loadavg", "").split(" ")[0]),
+        files=_files(answered["files"]) if "files" in answered else None,
+        listening=_listening(answered["ss"]) if "ss" in answered else None,
+        kernel_lines=_kernel_lines(answered["dmesg"]) if "dmesg" in answered else None,
+        errors=errors,
+    )
+
+
+def _section_name(name: str) -> str:
+    base = name.rsplit("/", 1)[-1]
+    for suffix in (".txt", ".csv", ".out"):
+        base = base.removesuffix(suffix)
+    return base
+
+
+def _complaint(name: str, text: str) -> SafeText | None:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return None
+    # Some tools warn and then answer; only sections without any answer count as refused.
+    answers = {
+        "dmesg": lambda: len(lines) > 2 or not _COMPLAINT.search(lines[0]),
+        "nvidia-smi": lambda: not any(_COMPLAINT.search(line) for line in lines),
+        "ps": lambda: "PID" in text,
+        "ss": lambda: any(line.upper().startswith(("STATE", "LISTEN", "TCP")) for line in lines),
+        "df": lambda: any("%" in line for line in lines),
+    }
+    answered = answers.get(name, lambda: not _COMPLAINT.search(lines[0]))
+    if answered():
+        return None
+    return sanitise(next((line for line in lines if _COMPLAINT.search(line)), lines[0]))
+
+
+def _number(text: str) -> float | None:
+    if text.strip().lower() in _UNKNOWN_VALUES:
+        return None
+    match = _NUMBER.search(text)
+    return float(match[0]) if match else None
+
+
+def _integer(text: str) -> int | None:
+    # "max" means no limit; a limit of exabytes is how cgroup v1 says the same.
+    match = re.fullmatch(r"\s*(\d{1,20})\s*", text)
+    if match is None:
+        return None
+    value = int(match[1])
+    return value if value < 1 << 60 else None
+
+
+def _counters(text: str) -> dict[str, int] | None:
+    found = re.findall(r"^\s*(\w{1,40})\s+(\d{1,18})\s*$", text, re.MULTILINE)
+    return {name: int(value) for name, value in found} or None
+
+
+def _gpus(text: str) -> tuple[Gpu, ...]:
+    """Read `nvidia-smi --query-gpu` CSV with its header, or the fixed order of the probe."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    header: list[str] | None = None
+    gpus: list[Gpu] = []
+    for line in lines:
+        cells = [cell.strip() for cell in line.split(",")]
+        if cells[0].lower() in {"index", "gpu", "name"} and len(cells) > 1:
+            header = [cell.lower().split(" [")[0] for cell in cells]
+        elif header is not None and len(cells) == len(header):
+            gpus.append(_gpu(dict(zip(header, cells, strict=True)), len(gpus)))
+    return tuple(gpus)
+
+
+def _gpu(row: Mapping[str, str], position: int) -> Gpu:
+    values: dict[str, float | None] = {}
+    for column, name in _GPU_FIELDS.items():
+        if column in row:
+            values[name] = _number(row[column])
+    reasons = next((row[column] for column in _THROTTLE_COLUMNS if column in row), "")
+    index = _number(row.get("index", ""))
+    return Gpu(
+        index=position if index is None else int(index),
+        name=_text(row.get("name")),
+        driver_version=_text(row.get("driver_version")),
+        throttle_reasons=int(reasons, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", reasons) else None,
+        utilization=values.get("utilization"),
+        memory_used_mib=values.get("memory_used_mib"),
+        memory_total_mib=values.get("memory_total_mib"),
+        temperature=values.get("temperature"),
+        power_watts=values.get("power_watts"),
+        clock_mhz=values.get("clock_mhz"),
+        ecc_uncorrected=values.get("ecc_uncorrected"),
+    )
+
+
+def _text(value: str | None) -> SafeText | None:
+    if value is None or value.lower() in _UNKNOWN_VALUES:
+        return None
+    return sanitise(value, 200)
+
+
+def _processes(text: str) -> tuple[Process, ...]:
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if "PID" in line.split()), None)
+    if start is None:
+        return ()
+    columns = [column.upper() for column in lines[start].split()]
+    processes = (_process(columns, line) for line in lines[start + 1 : start + 1 + _PROCESS_LIMIT])
+    return tuple(process for process in processes if process is not None)
+
+
+def _process(columns: list[str], line: str) -> Process | None:
+    cells = line.split(None, len(columns) - 1)
+    if len(cells) < len(columns):
+        return None
+    row = dict(zip(columns, cells, strict=True))
+    pid = row.get("PID", "")
+    if not pid.isdecimal() or len(pid) > 10:
+        return None
+    args = next((row[name] for name in ("COMMAND", "ARGS", "CMD") if name in row), "")
+    elapsed = next((row[name] for name in ("ELAPSEDS", "ETIMES", "ELAPSED") if name in row), "")
+    wait = row.get("WCHAN")
+    return Process(
+        pid=int(pid),
+        args=sanitise(args, 1000),
+        ppid=int(_number(row.get("PPID", "")) or 0) or None,
+        state=_text(row.get("STAT") or row.get("S")),
+        wait_channel=_text(wait),
+        elapsed_seconds=_elapsed(elapsed),
+        rss_kib=_number(row.get("RSS", "")),
+    )
+
+
+def _elapsed(text: str) -> float | None:
+    """Read `ps` elapsed time: `[[days-]hours:]minutes:seconds` or plain seconds."""
+    match = re.fullmatch(r"(?:(?:(\d{1,6})-)?(\d{1,4}):)?(\d{1,4}):(\d{2})", text)
+    if match is not None:
+        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+        return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    return float(text) if re.fullmatch(r"\d{1,12}", text) else None
+
+
+def _disk(text: str) -> tuple[float | None, float | None, float | None]:
+    """Read the row of the fullest file system of `df -k` that is not a tiny special one."""
+    best: tuple[float, float, float] | None = None
+    for line in text.splitlines():
+        match = re.search(r"\s(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})\s+\d{1,3}%", line)
+        if match is None:
+            continue
+        total, used, available = (float(value) for value in match.groups())
+        if best is None or total > best[0]:
+            best = (total, used, available)
+    return best or (None, None, None)
+
+
+def _files(text: str) -> tuple[FileState, ...]:
+    states: list[FileState] = []
+    for line in text.splitlines()[:_FILE_LIMIT]:
+        match = re.match(r"\s*(\d{1,18})\s+(\d{1,12}(?:\.\d+)?|-)\s+(/.*\S)", line)
+        if match is not None:
+            modified = None if match[2] == "-" else float(match[2])
+            path = str(sanitise(match[3], 1000))
+            states.append(FileState(path=path, size=int(match[1]), modified_at=modified))
+    return tuple(states)
+
+
+def _listening(text: str) -> tuple[str, ...]:
+    """Return the local `address:port` of every listening row of `ss -ltn`."""
+    found: list[str] = []
+    for line in text.splitlines():
+        cells = line.split()
+        if "LISTEN" in cells:
+            local = next((cell for cell in cells if re.fullmatch(r"\S*:\d{1,5}", cell)), None)
+            if local is not None:
+                found.append(str(sanitise(local, 100)))
+    return tuple(found)
+
+
+def _kernel_lines(text: str) -> tuple[SafeText, ...]:
+    lines: Iterable[str] = (line for line in text.splitlines() if line.strip())
+    return tuple(sanitise(line, 1000) for line in list(lines)[-_KERNEL_LINE_LIMIT:])
