@@ -57,3 +57,5 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     text: SafeText
     at: float | None = None
     fields: dict[str, str] = {}
+    category: str | None = None
+    """The category the rule names, when its id does not begin with it."""

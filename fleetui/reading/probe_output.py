@@ -86,17 +86,20 @@ def _complaint(name: str, text: str) -> SafeText | None:
     if not lines:
         return None
     # Some tools warn and then answer; only sections without any answer count as refused.
-    answers = {
-        "dmesg": lambda: len(lines) > 2 or not _COMPLAINT.search(lines[0]),
-        "nvidia-smi": lambda: not any(_COMPLAINT.search(line) for line in lines),
-        "ps": lambda: "PID" in text,
-        "ss": lambda: any(line.upper().startswith(("STATE", "LISTEN", "TCP")) for line in lines),
-        "df": lambda: any("%" in line for line in lines),
-    }
-    answered = answers.get(name, lambda: not _COMPLAINT.search(lines[0]))
-    if answered():
-        return None
-    return sanitise(next((line for line in lines if _COMPLAINT.search(line)), lines[0]))
+    complains = [line for line in lines if _COMPLAINT.search(line)]
+    if name == "dmesg":
+        answered = len(lines) > 2 or not complains
+    elif name == "nvidia-smi":
+        answered = not complains
+    elif name == "ps":
+        answered = "PID" in text
+    elif name == "ss":
+        answered = any(line.upper().startswith(("STATE", "LISTEN", "TCP")) for line in lines)
+    elif name == "df":
+        answered = any("%" in line for line in lines)
+    else:
+        answered = lines[0] not in complains
+    return None if answered else sanitise(next(iter(complains), lines[0]))
 
 
 def _number(text: str) -> float | None:
@@ -145,7 +148,9 @@ def _gpu(row: Mapping[str, str], position: int) -> Gpu:
         index=position if index is None else int(index),
         name=_text(row.get("name")),
         driver_version=_text(row.get("driver_version")),
-        throttle_reasons=int(reasons, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", reasons) else None,
+        throttle_reasons=int(reasons, 16)
+        if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", reasons)
+        else None,
         utilization=values.get("utilization"),
         memory_used_mib=values.get("memory_used_mib"),
         memory_total_mib=values.get("memory_total_mib"),

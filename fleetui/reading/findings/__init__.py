@@ -4,11 +4,37 @@ from collections.abc import Callable, Iterable
 
 from fleetui.domain.finding import Finding
 from fleetui.reading.case import Case
-from fleetui.reading.findings import lines
+from fleetui.reading.findings import (
+    bench,
+    chain,
+    daemon,
+    gpu,
+    grpc,
+    lines,
+    memory,
+    params,
+    risk,
+    silence,
+    ssh,
+    vast,
+)
 from fleetui.reading.findings.clues import Clues
 from fleetui.reading.findings.root_cause import arrange
 
-_LOOKS: tuple[Callable[[Clues], Iterable[Finding]], ...] = (lines.look,)
+_LOOKS: tuple[Callable[[Clues], Iterable[Finding]], ...] = (
+    lines.look,
+    gpu.look,
+    memory.look,
+    params.look,
+    daemon.look,
+    grpc.look,
+    bench.look,
+    vast.look,
+    ssh.look,
+    chain.look,
+    silence.look,
+    risk.look,
+)
 
 
 def diagnose(case: Case) -> tuple[Finding, ...]:

@@ -7,8 +7,9 @@ from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.stream import Fact
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.reading.case import Case, StreamTail
+from fleetui.reading.findings.matching import facts_of
 from fleetui.reading.findings.signature import signature
-from fleetui.reading.findings.vocabulary import CATEGORIES
+from fleetui.reading.findings.vocabulary import CATEGORIES, HEALED_BY_PROOFS
 
 EVIDENCE_LIMIT = 8
 _QUOTE_LIMIT = 150
@@ -35,7 +36,7 @@ class Clues:
         self.case = case
         self._by_rule: dict[str, list[Fact]] = {}
         self._by_category: dict[str, list[Fact]] = {}
-        for fact in case.facts:
+        for fact in (*case.facts, *_from_probe(case)):
             self._by_rule.setdefault(fact.rule, []).append(fact)
             category = category_of(fact)
             if category is not None:
@@ -70,6 +71,20 @@ class Clues:
         later = [other for other in self.rule(*names) if is_after(other, fact)]
         return min(later, key=_moment) if later else None
 
+    def severity_after_recovery(self, category: str, facts: Sequence[Fact]) -> Severity | None:
+        """Return the lowered severity when good proofs came after the last of `facts`.
+
+        `None` leaves the vocabulary's severity.
+        """
+        if category not in HEALED_BY_PROOFS or not facts:
+            return None
+        last = max(facts, key=_moment)
+        if self.followed(last, "mark.proof_passed", "mark.throughput") is None:
+            return None
+        return max(
+            CATEGORIES[category].severity, Severity.WARNING, key=lambda severity: severity.rank
+        )
+
     def tail(self, *kinds: str) -> StreamTail | None:
         """Return the last line of the stream of these kinds that grew latest."""
         tails = [tail for tail in self.case.tails if tail.kind in kinds and tail.last_text]
@@ -79,9 +94,21 @@ class Clues:
         """Tell whether a process with one of these words runs; `None` when not probed."""
         if self.case.probe is None or self.case.probe.processes is None:
             return None
-        return any(
-            word in process.args for process in self.case.probe.processes for word in words
-        )
+        return any(word in process.args for process in self.case.probe.processes for word in words)
+
+
+def _from_probe(case: Case) -> tuple[Fact, ...]:
+    """Return what the kernel's ring buffer and the tools' complaints name."""
+    probe = case.probe
+    if probe is None:
+        return ()
+    facts: tuple[Fact, ...] = ()
+    if probe.kernel_lines and not any(fact.kind == "dmesg" for fact in case.facts):
+        facts = facts_of("dmesg", "kernel", probe.kernel_lines)
+    complaint = probe.errors.get("nvidia-smi")
+    if complaint is not None:
+        facts += facts_of("nvidia_smi", "probe:nvidia-smi", (complaint,))
+    return facts
 
 
 def category_of(fact: Fact) -> str | None:
@@ -89,8 +116,7 @@ def category_of(fact: Fact) -> str | None:
     head = fact.rule.split(".", 1)[0]
     if head in CATEGORIES:
         return head
-    own = getattr(fact, "category", None)
-    return own if own in CATEGORIES else None
+    return fact.category if fact.category in CATEGORIES else None
 
 
 def is_after(later: Fact, earlier: Fact) -> bool:

@@ -94,7 +94,11 @@ def _with_echoes(root: Finding, best: list[Finding], roots: list[Finding]) -> Fi
     ]
     if not echoes:
         return root
-    severity = min((root, *echoes), key=lambda finding: finding.severity.rank).severity
+    # A lesser cause that took the benchmark or stage down with it has cost as much as they have.
+    ended = [echo for echo in echoes if CATEGORIES[echo.category].field == "bench"]
+    severity = root.severity
+    if CATEGORIES[root.category].field != "account":
+        severity = min((root, *ended), key=lambda finding: finding.severity.rank).severity
     return msgspec.structs.replace(
         root,
         severity=severity,

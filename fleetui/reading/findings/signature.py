@@ -4,12 +4,17 @@ import re
 
 _LIMIT = 120
 _MASKS = (
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.I), "<id>"),
+    (
+        re.compile(
+            r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE
+        ),
+        "<id>",
+    ),
     (re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d{4})?"), "<time>"),
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), "<address>"),
     (re.compile(r"(?<![\w.])/(?:[\w.@+-]+/)*[\w.@+-]+"), "<path>"),
-    (re.compile(r"\b(?:0x)?[0-9a-f]{12,}\b", re.I), "<hex>"),
-    (re.compile(r"0x[0-9a-f]+", re.I), "<hex>"),
+    (re.compile(r"\b(?:0x)?[0-9a-f]{12,}\b", re.IGNORECASE), "<hex>"),
+    (re.compile(r"0x[0-9a-f]+", re.IGNORECASE), "<hex>"),
     (re.compile(r"\d+(?:\.\d+)?"), "<n>"),
     (re.compile(r"\s+"), " "),
 )

@@ -39,9 +39,14 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     action: str | None = None
 
 
+class _Recovery(msgspec.Struct, frozen=True, kw_only=True):
+    proofs_heal: frozenset[str]
+
+
 class _Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     explains: dict[str, list[str]]
     pairs: _Pairs
+    recovery: _Recovery
     category: dict[str, _Entry]
 
 
@@ -66,6 +71,9 @@ CATEGORIES: dict[str, Category] = {
     for rank, (name, entry) in enumerate(_DOCUMENT.category.items())
 }
 """Every category by name, the deepest cause first."""
+
+HEALED_BY_PROOFS: frozenset[str] = _DOCUMENT.recovery.proofs_heal
+"""Categories that a later good proof shows to be over."""
 
 
 def explains(cause: str, consequence: str) -> bool:

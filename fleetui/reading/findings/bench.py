@@ -1,0 +1,131 @@
+"""The benchmark: its rate, its end, its time."""
+
+from collections.abc import Iterator
+
+from fleetui.domain.finding import Evidence, Finding, Severity
+from fleetui.domain.rate import RateSource
+from fleetui.domain.stage import Stage
+from fleetui.domain.stream import Fact
+from fleetui.reading.findings.clues import Clues, make, proof_of, quote, tail_proof
+
+_LIMIT_SECONDS = 2700.0
+_STAGES = frozenset(
+    {Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART, Stage.BENCH}
+)
+
+
+def look(clues: Clues) -> Iterator[Finding]:
+    """Find why a benchmark gave no rate, or too low a one."""
+    yield from _rate(clues)
+    yield from _failed(clues)
+    yield from _overdue(clues)
+
+
+def measured(clues: Clues) -> tuple[float, Fact | None] | None:
+    """Return the measured rate in proofs an hour and the line that says it."""
+    line = clues.last("mark.throughput")
+    if line is not None:
+        return float(line.fields.get("per_minute", "0").strip(".") or 0) * 60.0, line
+    rates = [rate for rate in clues.case.rates if rate.source is RateSource.BENCHMARK]
+    return (rates[-1].proofs_per_hour, None) if rates else None
+
+
+def _minimum(clues: Clues) -> tuple[float, Fact | None] | None:
+    line = clues.last("mark.min_rate")
+    if clues.case.min_rate is not None:
+        return clues.case.min_rate, line
+    if line is not None:
+        return float(line.fields.get("minimum", "0").strip(".") or 0), line
+    return None
+
+
+def _rate(clues: Clues) -> Iterator[Finding]:
+    rate, minimum = measured(clues), _minimum(clues)
+    told = clues.facts("bench_rate_below_min")
+    if rate is not None and minimum is not None:
+        if not 0 < rate[0] < minimum[0]:
+            return
+        proofs = [fact for fact in (rate[1], minimum[1]) if fact is not None]
+        yield make(
+            "bench_rate_below_min",
+            facts=proofs[:1],
+            evidence=[*(proof_of(fact) for fact in (*proofs[1:], *told[:1]))],
+            confidence=0.95,
+            summary=f"The benchmark ran correctly at {rate[0]:.1f} proofs/h, below the minimum "
+            f"of {minimum[0]:.1f}: the host is too slow for its price, nothing is broken",
+        )
+    elif told:
+        fields = told[-1].fields
+        yield make(
+            "bench_rate_below_min",
+            facts=told,
+            confidence=0.9,
+            summary=f"The benchmark measured {fields.get('rate', '?')} proofs/h, below the minimum "
+            f"of {fields.get('minimum', '?')}",
+        )
+
+
+def _failed(clues: Clues) -> Iterator[Finding]:
+    facts = clues.facts("bench_script_failed")
+    if not facts:
+        return
+    rate = measured(clues)
+    if rate is not None and rate[0] > 0 and rate[1] is not None:
+        failed = [fact for fact in facts if fact.rule.endswith((".all_failed", ".single"))]
+        if not failed or clues.facts("bench_rate_below_min"):
+            return
+        yield make(
+            "bench_script_failed",
+            facts=failed,
+            severity=Severity.WARNING,
+            confidence=0.5,
+            summary=f"Some proofs of the benchmark failed, the others gave {rate[0]:.1f} proofs/h: "
+            f"{quote(failed[0].text)}",
+        )
+        return
+    yield make(
+        "bench_script_failed",
+        facts=facts,
+        evidence=_last_words(clues),
+        confidence=0.7,
+        summary="The benchmark ended with an error and no rate; a rate of 0 is a failure, not a "
+        f"slow host{_said(clues)}",
+    )
+
+
+def _last_words(clues: Clues) -> list[Evidence]:
+    tails = [clues.tail("bench"), clues.tail("daemon")]
+    return [tail_proof(tail) for tail in tails if tail is not None]
+
+
+def _said(clues: Clues) -> str:
+    tail = clues.tail("bench")
+    return "" if tail is None else f"; its last words: {quote(tail.last_text)}"
+
+
+def _overdue(clues: Clues) -> Iterator[Finding]:
+    case = clues.case
+    if not case.live or case.stage not in _STAGES:
+        return
+    starts = [
+        span.started_at
+        for span in case.spans
+        if span.stage in _STAGES and span.started_at is not None
+    ]
+    # A re-run counts from its own begin: the last time the benchmark's first stage was entered.
+    begins = [
+        span.started_at
+        for span in case.spans
+        if span.stage is Stage.C1_DOWNLOAD and span.started_at is not None
+    ]
+    begun = max(begins) if begins else min(starts, default=None)
+    if begun is None or case.now - begun <= _LIMIT_SECONDS:
+        return
+    minutes = (case.now - begun) / 60.0
+    yield make(
+        "bench_timeout",
+        evidence=_last_words(clues),
+        confidence=0.8,
+        summary=f"The benchmark has been running for {minutes:.0f} minutes, past its limit of "
+        f"{_LIMIT_SECONDS / 60:.0f}",
+    )

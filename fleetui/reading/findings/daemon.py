@@ -1,0 +1,292 @@
+"""The prover daemon: start, port, parameters, panics, sudden ends, bad proofs."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fleetui.domain.finding import Evidence, Finding, Severity
+from fleetui.domain.stage import Stage
+from fleetui.domain.stream import Fact
+from fleetui.reading.findings.clues import Clues, make, proof_of, quote, remark, tail_proof
+
+_DAEMON = "cuzk-daemon"
+_LOOP_STARTS = 3
+_LOOP_SECONDS = 600.0
+_START_LIMIT_SECONDS = 600.0
+_ECHO_LINES = 4
+_WHOLE_SRS_GIB = 44.0
+_INVALID_OF = re.compile(r"PER-PARTITION VERIFICATION: (\d+)/(\d+) valid", re.IGNORECASE)
+_WORK = {
+    Stage.WARMUP: "during the warmup proof",
+    Stage.BENCH: "during the benchmark",
+    Stage.RUNNING: "while proving",
+}
+
+
+def look(clues: Clues) -> Iterator[Finding]:
+    """Find how the daemon fails."""
+    yield from _port(clues)
+    yield from _not_ready(clues)
+    yield from _loop(clues)
+    yield from _srs(clues)
+    yield from _proofs(clues)
+    lost = _lost_connections(clues)
+    yield from _lost(clues, lost)
+    yield from _panics(clues, lost)
+
+
+def _port(clues: Clues) -> Iterator[Finding]:
+    facts = clues.facts("daemon_port_in_use")
+    if not facts:
+        return
+    context = [clues.last("mark.restart_daemon")]
+    false_ready = [
+        fact for fact in clues.rule("mark.daemon_ready") if 0 < facts[-1].line - fact.line <= 8
+    ]
+    address = next(
+        (
+            match[1]
+            for fact in false_ready
+            if (match := re.search(r"serving on (\S+)", fact.text)) is not None
+        ),
+        None,
+    )
+    held = f" {address}" if address else ""
+    truth = "; the `ready` line just before is false" if false_ready else ""
+    yield make(
+        "daemon_port_in_use",
+        facts=[facts[0]],
+        evidence=[
+            *(proof_of(fact) for fact in (*context, *false_ready[-1:]) if fact is not None),
+            *_holders(clues),
+            *(proof_of(fact) for fact in facts[1:3]),
+        ],
+        count=clues.count("daemon_port_in_use"),
+        confidence=0.95,
+        severity=clues.severity_after_recovery("daemon_port_in_use", facts),
+        summary=f"The daemon could not bind its address{held}: another process, most likely the "
+        f"previous daemon, still holds it{truth}",
+    )
+
+
+def _holders(clues: Clues) -> list[Evidence]:
+    probe = clues.case.probe
+    if probe is None:
+        return []
+    return [
+        remark("probe:ps", f"pid {process.pid}: {process.args}", probe.at)
+        for process in probe.processes or ()
+        if _DAEMON in process.args
+    ][:2]
+
+
+def _not_ready(clues: Clues) -> Iterator[Finding]:
+    said = [fact for fact in clues.facts("daemon_not_ready") if not fact.rule.endswith(".sigint")]
+    if said:
+        yield make(
+            "daemon_not_ready",
+            facts=said,
+            severity=clues.severity_after_recovery("daemon_not_ready", said),
+        )
+    interrupted = clues.rule("daemon_not_ready.sigint")
+    if (
+        interrupted
+        and clues.process(_DAEMON)
+        and clues.followed(interrupted[-1], "mark.daemon_starting") is None
+    ):
+        yield make(
+            "daemon_not_ready",
+            facts=interrupted[-1:],
+            evidence=_holders(clues),
+            summary="The daemon was asked to stop (SIGINT) but lives on: it holds its port and "
+            "memory and takes requests that never finish",
+            advice="End it with SIGTERM or SIGKILL, wait until it is gone, then start it again.",
+        )
+    start = clues.last("mark.daemon_starting")
+    if start is None or said or clues.followed(start, "mark.daemon_ready") is not None:
+        return
+    waited = None if start.at is None else clues.case.now - start.at
+    failed = clues.facts("bench_script_failed")
+    late = clues.case.live and waited is not None and waited > _START_LIMIT_SECONDS
+    if not late and not (failed and not clues.case.live):
+        return
+    last = clues.last("mark.srs_loading") or start
+    seconds = "" if waited is None else f" after {waited:.0f} s"
+    yield make(
+        "daemon_not_ready",
+        facts=[start, last],
+        confidence=0.6,
+        summary=f"The daemon started but does not serve{seconds}; it came as far as: "
+        f"{quote(last.text)}",
+    )
+
+
+def _loop(clues: Clues) -> Iterator[Finding]:
+    said = clues.facts("daemon_crash_loop")
+    if said:
+        yield make("daemon_crash_loop", facts=said, count=clues.count("daemon_crash_loop"))
+    by_source: dict[str, list[Fact]] = {}
+    for fact in clues.rule("mark.daemon_starting"):
+        if fact.at is not None:
+            by_source.setdefault(fact.source, []).append(fact)
+    for starts in by_source.values():
+        for first, last in zip(starts, starts[_LOOP_STARTS - 1 :], strict=False):
+            span = (last.at or 0.0) - (first.at or 0.0)
+            if span <= _LOOP_SECONDS:
+                count = clues.case.counts.get("mark.daemon_starting", len(starts))
+                yield make(
+                    "daemon_crash_loop",
+                    facts=starts,
+                    count=max(count, len(starts)),
+                    summary=f"The daemon started {max(count, len(starts))} times, "
+                    f"{_LOOP_STARTS} of them within {span:.0f} s",
+                )
+                break
+
+
+def _srs(clues: Clues) -> Iterator[Finding]:
+    facts = clues.facts("srs_load_failed")
+    if not facts:
+        return
+    reason = ""
+    evidence: list[Evidence] = []
+    for loading in clues.rule("mark.srs_loading"):
+        size = float(loading.fields.get("gib", "nan").strip("."))
+        if size < _WHOLE_SRS_GIB and "stacked-proof-of-replication" in loading.text:
+            reason = f": its file has only {size:.1f} GiB of 44.1 GiB"
+            evidence.append(proof_of(loading))
+            break
+    yield make(
+        "srs_load_failed",
+        facts=facts,
+        evidence=evidence,
+        count=clues.count("srs_load_failed"),
+        severity=clues.severity_after_recovery("srs_load_failed", facts),
+        summary=f"The daemon could not load its parameters (SRS){reason}" if reason else None,
+    )
+
+
+def _proofs(clues: Clues) -> Iterator[Finding]:
+    facts = clues.facts("proof_invalid")
+    if not facts:
+        return
+    summary = None
+    for fact in facts:
+        match = _INVALID_OF.search(fact.text)
+        if match is not None:
+            valid, total = int(match[1]), int(match[2])
+            blame = "a software fault such as colliding job ids" if not valid else "the card"
+            summary = f"A proof fails verification: {valid} of {total} partitions are valid, "
+            summary += f"which points to {blame}"
+    yield make(
+        "proof_invalid",
+        facts=facts,
+        count=clues.count("proof_invalid"),
+        severity=clues.severity_after_recovery("proof_invalid", facts),
+        summary=summary,
+    )
+
+
+def _lost_connections(clues: Clues) -> list[Fact]:
+    """Return the lines that say a connection to the prover ended with the prover's end."""
+    lost = list(clues.facts("prover_lost"))
+    for fact in clues.facts("grpc_connection_broken"):
+        # Under a failed Prove call every loss of the connection reads the same (cuzk.md section 2).
+        near = any(
+            call.source == fact.source and 0 <= fact.line - call.line <= 8
+            for call in clues.rule("mark.prove_rpc_failed")
+        )
+        if near and re.search(r"reset|closed|\bEOF\b|end of file", fact.text, re.IGNORECASE):
+            lost.append(fact)
+    return lost
+
+
+def _lost(clues: Clues, lost: Sequence[Fact]) -> Iterator[Finding]:
+    broken = [fact for fact in clues.facts("grpc_connection_broken") if fact not in lost]
+    if lost and _survived(clues, lost[-1]):
+        broken, lost = [*lost, *broken], []
+    if lost:
+        yield _prover_lost(clues, lost)
+    if broken:
+        severity = clues.severity_after_recovery("grpc_connection_broken", broken)
+        yield make(
+            "grpc_connection_broken",
+            facts=broken,
+            count=clues.count("grpc_connection_broken"),
+            severity=Severity.INFO if severity is not None else None,
+            confidence=0.8,
+        )
+
+
+def _survived(clues: Clues, cut: Fact) -> bool:
+    """Whether the daemon that runs now is older than the cut, so that it did not die then."""
+    probe = clues.case.probe
+    if probe is None or cut.at is None:
+        return False
+    at = probe.at or clues.case.now
+    return any(
+        _DAEMON in process.args
+        and process.elapsed_seconds is not None
+        and at - process.elapsed_seconds < cut.at - 5.0
+        for process in probe.processes or ()
+    )
+
+
+def _prover_lost(clues: Clues, lost: Sequence[Fact]) -> Finding:
+    evidence: list[Evidence] = []
+    doing = _WORK.get(clues.case.stage, "in the middle of a request")
+    extraction = clues.last("mark.pce_start")
+    if extraction is not None and clues.followed(extraction, "mark.pce_done") is None:
+        evidence.append(proof_of(extraction))
+        doing += ", while the constraint cache (PCE, 40 GiB of RAM at its peak) was extracted"
+    tail = clues.tail("daemon")
+    if tail is not None:
+        evidence.append(tail_proof(tail))
+    gone = clues.process(_DAEMON)
+    at = clues.case.probe.at if clues.case.probe is not None else None
+    if gone is False:
+        evidence.append(remark("probe:ps", f"no {_DAEMON} process", at))
+    probe = clues.case.probe
+    counted = ""
+    if probe is not None and probe.memory_events is not None:
+        kills = probe.memory_events.get("oom_kill", 0)
+        evidence.append(remark("probe:cgroup.memory.events", f"oom_kill {kills}", probe.at))
+        counted = "" if kills else "; the container counted no out-of-memory kill"
+    return make(
+        "prover_lost",
+        facts=lost[:3],
+        evidence=evidence,
+        count=clues.count("prover_lost"),
+        confidence=0.9 if gone is not None else 0.8,
+        severity=clues.severity_after_recovery("prover_lost", lost),
+        summary=f"The daemon went away without a word {doing}: the broken connection is the echo "
+        f"of its death, not a size limit{counted}",
+    )
+
+
+def _panics(clues: Clues, lost: Sequence[Fact]) -> Iterator[Finding]:
+    facts = [fact for fact in clues.facts("prover_panic") if not _is_echo(fact, lost)]
+    if not facts:
+        return
+    plain = [fact for fact in facts if fact.rule.endswith((".rust", ".abort", ".go", ".task"))]
+    cancels = [fact for fact in facts if fact.rule.endswith(".cancel")]
+    summary = None
+    if cancels and not plain:
+        summary = (
+            "The server dropped the call (CANCEL): its handler most likely panicked; look for the "
+            "panic in the daemon's log"
+        )
+    yield make(
+        "prover_panic",
+        facts=plain + [fact for fact in facts if fact not in plain],
+        count=clues.count("prover_panic"),
+        confidence=0.9 if plain else 0.8 if cancels else 0.6,
+        severity=clues.severity_after_recovery("prover_panic", facts),
+        summary=summary,
+    )
+
+
+def _is_echo(panic: Fact, lost: Sequence[Fact]) -> bool:
+    """Whether a client panicked only because its connection was gone."""
+    return any(
+        fact.source == panic.source and abs(fact.line - panic.line) <= _ECHO_LINES for fact in lost
+    )

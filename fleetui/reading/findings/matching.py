@@ -1,0 +1,44 @@
+"""Lines that reach the diagnosis outside of log streams: kernel ring, status texts, complaints."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from fleetui.domain.stream import Fact
+from fleetui.domain.text import SafeText
+from fleetui.logs.matcher import Matcher
+from fleetui.profiles.loader import load
+
+_REMEMBERED = 4096
+
+
+@lru_cache(maxsize=1)
+def _matcher() -> Matcher:
+    return Matcher(load("faults").rules)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def facts_of(kind: str, source: str, lines: tuple[SafeText, ...]) -> tuple[Fact, ...]:
+    """Return what the fault rules find in `lines`, read as a stream of `kind`.
+
+    Remembered, because the same few lines are looked at with every probe.
+    """
+    return tuple(
+        Fact(
+            rule=rule.id,
+            kind=kind,
+            source=source,
+            generation=1,
+            offset=0,
+            line=number,
+            text=text,
+            fields=fields,
+            category=rule.category,
+        )
+        for number, text in enumerate(lines, 1)
+        for rule, fields in _matcher().match(kind, text)
+    )
+
+
+def first_of(facts: Sequence[Fact], category: str) -> list[Fact]:
+    """Return the facts whose rule names `category`."""
+    return [fact for fact in facts if fact.category == category]

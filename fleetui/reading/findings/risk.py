@@ -1,0 +1,215 @@
+"""What is not broken yet: memory, disk, deadline, driver, and siblings that differ."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fleetui.domain.finding import Finding, Severity
+from fleetui.domain.stage import Stage
+from fleetui.reading.case import Case
+from fleetui.reading.findings.clues import Clues, make, proof_of, remark
+
+GIB = 1 << 30
+_KIB_IN_GIB = 1 << 20
+# Peak of the daemon without a budget: 69 GiB and 20 GiB a partition worker (cuzk.md section 1.2).
+_BASE_GIB = 69.0
+_WORKER_GIB = 20.0
+_PARAMS_GIB = 133.0
+_PCE_GIB = 25.7
+_FETCH_LIMIT_SECONDS = 5400.0
+_BENCH_LIMIT_SECONDS = 2700.0
+_NEARLY_FULL = 0.97
+_BEFORE_PARAMS = frozenset({Stage.BOOT, Stage.PARAM_FETCH})
+_BEFORE_PCE = frozenset({Stage.PARAMS_DONE, Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP})
+_BENCH = frozenset({Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART,
+                    Stage.BENCH})  # fmt: skip
+_BLACKWELL = re.compile(r"RTX 50[5-9]0|RTX PRO \d{4}|\bG?B[123]00\b|Blackwell", re.IGNORECASE)
+_BLACKWELL_DRIVER = 570
+
+
+def look(clues: Clues) -> Iterator[Finding]:
+    """Warn of what is going to fail."""
+    yield from _memory(clues)
+    yield from _disk(clues)
+    yield from _deadline(clues)
+    yield from _driver(clues)
+    yield from _mixed(clues)
+
+
+def _memory(clues: Clues) -> Iterator[Finding]:
+    said = clues.facts("memory_overcommit_risk")
+    probe = clues.case.probe
+    limit = probe.memory_max_bytes if probe is not None else None
+    if limit is None:
+        return
+    budget = clues.last("mark.budget")
+    workers = clues.last("mark.workers", "mark.restart_daemon")
+    need: float | None = None
+    what = ""
+    if budget is not None and budget.fields.get("gib"):
+        need = float(budget.fields["gib"])
+        what = f"its budget of {need:.0f} GiB"
+    elif clues.case.status is not None and clues.case.status.memory.total_bytes:
+        need = clues.case.status.memory.total_bytes / GIB
+        what = f"its budget of {need:.0f} GiB"
+    elif workers is not None and clues.case.era != "N" and workers.fields.get("workers"):
+        count = float(workers.fields["workers"])
+        need = _BASE_GIB + _WORKER_GIB * count
+        what = f"{count:.0f} partition workers, about {need:.0f} GiB at the peak"
+    if need is None or need * GIB <= limit:
+        return
+    line = budget or workers
+    yield make(
+        "memory_overcommit_risk",
+        facts=[*([line] if line is not None else []), *said[:1]],
+        evidence=[
+            remark(
+                "probe:cgroup.memory.max",
+                f"{limit / GIB:.0f} GiB",
+                probe.at if probe is not None else None,
+            )
+        ],
+        confidence=0.7,
+        summary=f"The daemon may use {what}, but the container may have {limit / GIB:.0f} GiB",
+    )
+
+
+def _disk(clues: Clues) -> Iterator[Finding]:
+    case = clues.case
+    probe = case.probe
+    if probe is None or probe.disk_available_kib is None:
+        return
+    free = probe.disk_available_kib / _KIB_IN_GIB
+    need, what = 0.0, ""
+    if case.stage in _BEFORE_PARAMS:
+        need = _PARAMS_GIB + _PCE_GIB - _fetched_gib(case)
+        what = "parameters and constraint cache"
+    elif case.stage in _BEFORE_PCE and not _pce_there(clues):
+        need, what = _PCE_GIB, "the constraint cache"
+    if free >= need:
+        return
+    yield make(
+        "disk_shortfall_risk",
+        evidence=[remark("probe:df", f"{free:.1f} GiB available", probe.at)],
+        confidence=0.7,
+        summary=f"{free:.0f} GiB of disk are left, but {what} still need about {need:.0f} GiB",
+    )
+
+
+def _fetched_gib(case: Case) -> float:
+    files = case.probe.files if case.probe is not None else None
+    on_disk = sum(state.size for state in files or () if state.path.endswith(".params")) / GIB
+    progress = case.progress
+    told = progress.done / GIB if progress is not None and progress.unit == "B" else 0.0
+    return max(on_disk, told)
+
+
+def _pce_there(clues: Clues) -> bool:
+    files = clues.case.probe.files if clues.case.probe is not None else None
+    saved = any("pce-porep" in state.path for state in files or ())
+    return saved or bool(clues.rule("mark.pce_done"))
+
+
+def _deadline(clues: Clues) -> Iterator[Finding]:
+    case = clues.case
+    progress = case.progress
+    if not case.live or progress is None or not progress.eta_seconds:
+        return
+    in_fetch = case.stage is Stage.PARAM_FETCH
+    if not in_fetch and case.stage not in _BENCH:
+        return
+    limit = _FETCH_LIMIT_SECONDS if in_fetch else _BENCH_LIMIT_SECONDS
+    stages = _BEFORE_PARAMS if in_fetch else _BENCH
+    starts = [
+        span.started_at
+        for span in case.spans
+        if span.stage in stages and span.started_at is not None
+    ]
+    if not starts:
+        return
+    # The friendlier end of the estimate: warn only when even that is too late.
+    eta = progress.eta_low_seconds or progress.eta_seconds
+    whole = case.now - min(starts) + eta
+    if whole <= limit:
+        return
+    yield make(
+        "stage_deadline_risk",
+        evidence=[remark("status", f"{progress.what}: {progress.done:.0f} {progress.unit} done")],
+        confidence=0.6,
+        summary=f"At this pace {case.stage} needs {whole / 60:.0f} minutes; its limit is "
+        f"{limit / 60:.0f}",
+    )
+
+
+def _driver(clues: Clues) -> Iterator[Finding]:
+    instance = clues.case.instance
+    probe = clues.case.probe
+    for gpu in (probe.gpus if probe is not None else None) or ():
+        version = gpu.driver_version or (instance.driver_version if instance is not None else None)
+        major = re.match(r"\d{3}", version or "")
+        if gpu.name and major and _BLACKWELL.search(gpu.name):
+            if int(major[0]) < _BLACKWELL_DRIVER:
+                yield make(
+                    "gpu_driver_too_old",
+                    severity=Severity.WARNING,
+                    confidence=0.7,
+                    evidence=[remark("probe:nvidia-smi", f"{gpu.name}, driver {version}")],
+                    summary=f"{gpu.name} needs driver {_BLACKWELL_DRIVER} or later; this host has "
+                    f"{version}",
+                )
+            return
+
+
+def _mixed(clues: Clues) -> Iterator[Finding]:
+    probe = clues.case.probe
+    gpus = (probe.gpus if probe is not None else None) or ()
+    names = sorted({gpu.name for gpu in gpus if gpu.name})
+    if len(names) > 1:
+        yield make(
+            "config_drift",
+            evidence=[remark("probe:nvidia-smi", ", ".join(names))],
+            confidence=0.6,
+            summary=f"This host mixes cards: {', '.join(names)}",
+        )
+    old, new = clues.last("mark.era_old"), clues.last("mark.budget")
+    if old is not None and new is not None:
+        yield make(
+            "config_drift",
+            facts=[old],
+            evidence=[proof_of(new)],
+            confidence=0.6,
+            summary="Two generations of the daemon have run on this instance",
+        )
+
+
+def config_drift(case: Case, siblings: Sequence[Case]) -> Finding | None:
+    """Compare one instance with others of its fleet: image, daemon's era, driver.
+
+    A trait that more than half of at least three siblings share and this one does not is drift.
+    """
+    own = _traits(case)
+    others = [_traits(sibling) for sibling in siblings]
+    if len(others) < 3:
+        return None
+    for name, value in own.items():
+        values = [traits[name] for traits in others if traits[name] is not None]
+        if value is None or len(values) < 3:
+            continue
+        usual = max(set(values), key=lambda one: (values.count(one), one))
+        if usual != value and values.count(usual) * 2 > len(values):
+            return make(
+                "config_drift",
+                evidence=[remark("vast", f"{name}: {value}; siblings: {usual}")],
+                summary=f"Its {name} is {value}, while {values.count(usual)} of {len(values)} "
+                f"siblings have {usual}",
+            )
+    return None
+
+
+def _traits(case: Case) -> dict[str, str | None]:
+    instance = case.instance
+    driver = instance.driver_version if instance is not None else None
+    return {
+        "image": str(instance.image) if instance is not None and instance.image else None,
+        "daemon era": case.era,
+        "driver": driver.split(".", 1)[0] if driver else None,
+    }
