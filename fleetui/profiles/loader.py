@@ -1,0 +1,222 @@
+"""Profiles from TOML files: the built-in ones, and the operator's own beside or instead of them.
+
+A name is looked for in the operator's folder first, then among the built-in files; a path is
+taken as it is. The operator's file either replaces the built-in one of the same name, or extends
+it by beginning with `extends = "NAME"`. `include = ["NAME", ...]` adds the rules of other files.
+Any `rules.toml` in the operator's folder is added to whatever profile is loaded.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fleetui.domain.stage import Stage
+from fleetui.profiles.model import Action, Profile, ProfileError, StreamSpec
+from fleetui.profiles.rules import read_rules
+
+OPERATOR_RULES = "rules.toml"
+
+_NAME = re.compile(r"[\w-]+\Z")
+_DEEPEST = 8
+_KEYS = {
+    "name", "extends", "include", "streams", "rule", "stage_limits", "silence_limits",
+    "process_names", "probe_paths", "status_port", "actions", "file_sizes", "input_bytes",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One TOML file and whether its author is the operator."""
+
+    name: str
+    text: str
+    user: bool
+    folder: Traversable | Path = field(compare=False)
+
+
+def load(name_or_path: str | Path, user_folder: Path | None = None) -> Profile:
+    """Load a profile by name (`cuzk`, `generic`) or by path.
+
+    Raises:
+        ProfileError: a file is missing, is not TOML, or says something that cannot be used; the
+            text names the file, the line and the rule.
+    """
+    source = _find(name_or_path, user_folder)
+    profile = _read(source, user_folder, chain=())
+    if user_folder is not None and (user_folder / OPERATOR_RULES).is_file():
+        extra = _open(user_folder / OPERATOR_RULES, user=True)
+        added = read_rules(_parse(extra), extra.name, extra.text, user=True)
+        taken = {rule.id for rule in added}
+        kept = tuple(rule for rule in profile.rules if rule.id not in taken)
+        profile = _with(profile, {"rules": (*kept, *added)})
+    return profile
+
+
+def _find(name_or_path: str | Path, user_folder: Path | None, *, own: bool = True) -> _Source:
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or not _NAME.match(text):
+        return _open(Path(name_or_path), user=True)
+    if own and user_folder is not None and (user_folder / f"{text}.toml").is_file():
+        return _open(user_folder / f"{text}.toml", user=True)
+    built_in = resources.files(__package__ or "fleetui.profiles")
+    if not (built_in / f"{text}.toml").is_file():
+        known = sorted(
+            entry.name.removesuffix(".toml")
+            for entry in built_in.iterdir()
+            if entry.name.endswith(".toml")
+        )
+        message = f"no profile {text!r}; the built-in ones are {', '.join(known)}"
+        raise ProfileError(message)
+    content = (built_in / f"{text}.toml").read_text("utf-8")
+    return _Source(f"{text}.toml", content, user=False, folder=built_in)
+
+
+def _open(path: Path, *, user: bool) -> _Source:
+    try:
+        return _Source(str(path), path.read_text("utf-8"), user=user, folder=path.parent)
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path}: cannot be read: {error}"
+        raise ProfileError(message) from error
+
+
+def _parse(source: _Source) -> dict[str, Any]:
+    try:
+        return tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        message = f"{source.name}: {error}"
+        raise ProfileError(message) from error
+
+
+def _read(source: _Source, user_folder: Path | None, chain: tuple[str, ...]) -> Profile:
+    if source.name in chain or len(chain) >= _DEEPEST:
+        message = f"{source.name}: includes itself by way of {' -> '.join(chain) or 'itself'}"
+        raise ProfileError(message)
+    chain = (*chain, source.name)
+    data = _parse(source)
+    unknown = sorted(set(data) - _KEYS)
+    if unknown:
+        raise _error(source, unknown[0], f"no such key: {unknown[0]}")
+    profile = Profile(name=str(data.get("name", Path(source.name).stem)), streams=(), rules=())
+    if "extends" in data:
+        # A file that extends its own name means the built-in one.
+        base = _find(_word(source, data, "extends"), user_folder, own=False)
+        profile = _with(_read(base, user_folder, chain), {"name": profile.name})
+    rules = {rule.id: rule for rule in profile.rules}
+    for included in _words(source, data, "include"):
+        other = _find(included, user_folder)
+        for rule in _read(other, user_folder, chain).rules:
+            if rule.id in rules and "extends" not in data:
+                raise _error(source, "include", f"two rules have the id {rule.id!r}")
+            rules[rule.id] = rule
+    for rule in read_rules(data, source.name, source.text, user=source.user):
+        if rule.id in rules and "extends" not in data:
+            raise _error(source, rule.id, f"rule {rule.id!r}: the id is taken by an included file")
+        rules[rule.id] = rule
+    changes: dict[str, Any] = {"rules": tuple(rules.values())}
+    changes.update(_settings(source, data, profile))
+    return _with(profile, changes)
+
+
+def _settings(source: _Source, data: dict[str, Any], base: Profile) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if "streams" in data:
+        changes["streams"] = tuple(_stream(source, entry) for entry in data["streams"])
+    for key in ("stage_limits", "silence_limits"):
+        if key in data:
+            changes[key] = {**getattr(base, key), **_limits(source, data[key], key)}
+    for key in ("process_names", "probe_paths"):
+        if key in data:
+            changes[key] = tuple(_words(source, data, key))
+    for key, kind in (("status_port", int), ("input_bytes", (int, float))):
+        if key in data:
+            if not isinstance(data[key], kind) or not _is_size(data[key]):
+                raise _error(source, key, f"{key} must be a number above 0")
+            changes[key] = data[key]
+    if "file_sizes" in data:
+        sizes = data["file_sizes"]
+        if not isinstance(sizes, dict) or not all(_is_size(size) for size in sizes.values()):
+            raise _error(source, "file_sizes", "file_sizes must be a table of bytes")
+        changes["file_sizes"] = {name: float(size) for name, size in sizes.items()}
+    if "actions" in data:
+        scripts = {name: _action(source, name, entry) for name, entry in data["actions"].items()}
+        changes["actions"] = {**base.actions, **scripts}
+    return changes
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _stream(source: _Source, entry: object) -> StreamSpec:
+    if not isinstance(entry, dict) or set(entry) - {"kind", "patterns", "copies", "stage"}:
+        raise _error(source, "streams", "a stream has kind, patterns, copies and stage only")
+    patterns = entry.get("patterns")
+    if not isinstance(entry.get("kind"), str) or not isinstance(patterns, list) or not patterns:
+        raise _error(source, "streams", "a stream needs a kind and a list of patterns")
+    for pattern in patterns:
+        if not isinstance(pattern, str) or not pattern.startswith("/") or "\n" in pattern:
+            raise _error(source, str(pattern), f"{pattern!r} is not an absolute path or glob")
+    stage = entry.get("stage")
+    if stage is not None and stage not in set(Stage):
+        raise _error(source, str(stage), f"no such stage: {stage!r}")
+    return StreamSpec(
+        entry["kind"],
+        tuple(patterns),
+        copies=bool(entry.get("copies", False)),
+        stage=None if stage is None else Stage(stage),
+    )
+
+
+def _limits(source: _Source, table: object, key: str) -> dict[Stage, float]:
+    limits: dict[Stage, float] = {}
+    if not isinstance(table, dict):
+        raise _error(source, key, f"{key} must be a table of seconds")
+    for name, seconds in table.items():
+        if name not in set(Stage):
+            raise _error(source, name, f"{key}: no such stage: {name!r}")
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds <= 0:
+            raise _error(source, name, f"{key}: {name} must be seconds above 0")
+        limits[Stage(name)] = float(seconds)
+    return limits
+
+
+def _action(source: _Source, name: str, entry: object) -> Action:
+    if isinstance(entry, dict) and set(entry) == {"script"} and isinstance(entry["script"], str):
+        return Action(entry["script"])
+    if isinstance(entry, dict) and set(entry) == {"file"} and isinstance(entry["file"], str):
+        if "/" in entry["file"] or "\\" in entry["file"]:
+            raise _error(source, entry["file"], f"action {name}: the file lies beside the profile")
+        try:
+            return Action((source.folder / entry["file"]).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise _error(source, entry["file"], f"action {name}: {error}") from error
+    raise _error(source, name, f"action {name}: give either script or file")
+
+
+def _word(source: _Source, data: dict[str, Any], key: str) -> str:
+    if not isinstance(data[key], str):
+        raise _error(source, key, f"{key} must be a name")
+    return str(data[key])
+
+
+def _words(source: _Source, data: dict[str, Any], key: str) -> list[str]:
+    words = data.get(key, [])
+    if not isinstance(words, list) or any(not isinstance(word, str) for word in words):
+        raise _error(source, key, f"{key} must be a list of texts")
+    return list(words)
+
+
+def _error(source: _Source, word: str, text: str) -> ProfileError:
+    lines = source.text.splitlines()
+    number = next((at for at, line in enumerate(lines, 1) if word in line), 1)
+    return ProfileError(f"{source.name}:{number}: {text}")
+
+
+def _with(profile: Profile, changes: dict[str, Any]) -> Profile:
+    return msgspec.structs.replace(profile, **changes)

@@ -1,0 +1,242 @@
+"""The parameter download: many aria2 processes at once, told apart by their gid.
+
+Progress lines carry coarse sizes and no time; a gid gets its file's name only from a summary or
+the result table (facts: cuzk.md section 4).
+"""
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from math import isfinite
+
+from fleetui.domain.stage import Progress, ProgressPart
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.profiles.model import Profile
+
+_UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
+_SIZE = re.compile(r"([\d.]+)\s*([KMGT]?)i?B?\Z")
+_MOST_FILES = 256
+_FRESH_SECONDS = 30.0
+
+
+def size(text: str) -> float | None:
+    """Read a size such as `359MiB`, `0B` or `3.97 GiB`, in bytes."""
+    match = _SIZE.match(text.strip())
+    if match is None:
+        return None
+    return figure(match.group(1), 0.0) * _UNITS[match.group(2)]
+
+
+def figure(text: str | None, other: float) -> float:
+    """Read a plain decimal figure; `other` stands for what is none."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return other
+    return number if isfinite(number) else other
+
+
+@dataclass(slots=True)
+class _File:
+    path: str | None
+    done: float = 0.0
+    total: float | None = None
+    speed: float = 0.0
+    state: str = "waiting"
+    at: float = 0.0
+    fetched_at: float | None = None
+    checked_at: float | None = None
+
+
+class Download:
+    """All files of one fetch."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._files: dict[str, _File] = {}
+        self._gids: dict[str, _File] = {}
+        self._last_gid: str | None = None
+        self._speeds: deque[tuple[float, float]] = deque(maxlen=64)
+        self._hash_speeds: deque[float] = deque(maxlen=8)
+        self.updated_at: float | None = None
+
+    def take(self, signal: str, fields: dict[str, str], at: float) -> None:
+        """Take one signal of the setup log that arrived at `at`."""
+        path = fields.get("path")
+        match signal:
+            case "file_wanted" if path:
+                file = self._file(path)
+                if file is not None and file.state in ("ok", "failed"):
+                    file.state = "waiting"
+            case "file_progress":
+                self._progress(fields, at)
+            case "file_named" if path and self._last_gid:
+                self._name(self._last_gid, path)
+            case "file_result" if path:
+                self._result(fields, path, at)
+            case "file_fetched" if path:
+                self._fetched(self._file(path), at)
+            case "file_checked" if path:
+                self._checked(path, at)
+            case _:
+                return
+        self.updated_at = at
+
+    def progress(self) -> Progress | None:
+        """Return how far the download is, or its checks when nothing is left to fetch."""
+        files = self._wanted()
+        if not files:
+            return None
+        parts = tuple(self._part(file) for file in files)
+        total = sum(file.total or 0.0 for file in files)
+        if all(file.state in ("fetched", "ok", "failed") for file in files):
+            return self._checks(files, parts, total)
+        done = sum(min(file.done, file.total or file.done) for file in files)
+        speeds = [speed for _, speed in self._speeds if speed > 0]
+        speed = self._speed()
+        left = max(total - done, 0.0)
+        known = speed > 0 and bool(total)
+        return Progress(
+            what=SafeText("parameters"),
+            done=done,
+            total=total or None,
+            unit="B",
+            updated_at=self.updated_at,
+            per_second=speed if self._speeds else None,
+            eta_seconds=left / speed if known else None,
+            eta_low_seconds=left / max([*speeds, speed]) if known else None,
+            eta_high_seconds=left / min([*speeds, speed]) if known else None,
+            parts=parts,
+        )
+
+    def _checks(
+        self, files: list[_File], parts: tuple[ProgressPart, ...], total: float
+    ) -> Progress:
+        done = sum(file.total or 0.0 for file in files if file.state == "ok")
+        speed = max(self._hash_speeds) if self._hash_speeds else None
+        eta = (total - done) / speed if speed and total else None
+        return Progress(
+            what=SafeText("checksums"),
+            done=done,
+            total=total or None,
+            unit="B",
+            updated_at=self.updated_at,
+            per_second=speed,
+            eta_seconds=eta,
+            eta_low_seconds=None if eta is None else eta / 2,
+            eta_high_seconds=None if eta is None else eta * 2,
+            parts=parts,
+        )
+
+    def _file(self, path: str) -> _File | None:
+        file = self._files.get(path)
+        if file is None and len(self._files) < _MOST_FILES:
+            file = self._files[path] = _File(path, total=self._profile.size_of(path))
+        return file
+
+    def _progress(self, fields: dict[str, str], at: float) -> None:
+        gid = fields.get("gid", "")
+        self._last_gid = gid
+        file = self._gids.get(gid)
+        if file is None:
+            if len(self._gids) >= _MOST_FILES:
+                return
+            file = self._gids[gid] = self._guess(size(fields.get("total", "")))
+        done = size(fields.get("done", "")) or 0.0
+        stated = size(fields.get("total", ""))
+        if file.total is None or (stated and not _alike(stated, file.total)):
+            file.total = stated or file.total
+        percent = fields.get("percent")
+        if percent is not None and file.total:
+            done = max(done, figure(percent, 0.0) / 100.0 * file.total)
+        # Sizes of many GiB come without decimals: what was reached once stays reached.
+        file.done = max(file.done, done) if file.state == "loading" else done
+        file.speed = size(fields.get("speed", "")) or 0.0
+        file.state = "loading"
+        file.at = at
+        self._speeds.append((at, self._speed()))
+
+    def _speed(self) -> float:
+        newest = max((file.at for file in self._gids.values()), default=0.0)
+        return sum(
+            file.speed
+            for file in self._gids.values()
+            if file.state == "loading" and file.at >= newest - _FRESH_SECONDS
+        )
+
+    def _guess(self, stated: float | None) -> _File:
+        """Tell the file by its size where only one wanted file has that size."""
+        alike = [
+            file
+            for file in self._files.values()
+            if file.state == "waiting" and stated and file.total and _alike(stated, file.total)
+        ]
+        taken = {id(file) for file in self._gids.values()}
+        alike = [file for file in alike if id(file) not in taken]
+        return alike[0] if len(alike) == 1 else _File(None)
+
+    def _name(self, gid: str, path: str) -> None:
+        held = self._gids.get(gid)
+        if held is None or held.path == path:
+            return
+        file = self._file(path)
+        if file is None:
+            return
+        file.done, file.speed, file.state, file.at = held.done, held.speed, held.state, held.at
+        file.total = file.total or held.total
+        self._gids[gid] = file
+
+    def _result(self, fields: dict[str, str], path: str, at: float) -> None:
+        self._name(fields.get("gid", ""), path)
+        file = self._file(path)
+        if fields.get("state", "").upper() == "OK":
+            self._fetched(file, at)
+        elif file is not None and file.state != "ok":
+            file.state = "failed"
+            file.speed = 0.0
+        self._gids.pop(fields.get("gid", ""), None)
+
+    def _fetched(self, file: _File | None, at: float) -> None:
+        if file is not None and file.state not in ("ok", "fetched"):
+            file.state = "fetched"
+            file.done = file.total or file.done
+            file.speed = 0.0
+            file.fetched_at = at
+
+    def _checked(self, path: str, at: float) -> None:
+        file = self._file(path)
+        if file is None or file.state == "ok":
+            return
+        took = at - file.fetched_at if file.fetched_at is not None else 0.0
+        if took > 1 and file.total:
+            self._hash_speeds.append(file.total / took)
+        file.state = "ok"
+        file.done = file.total or file.done
+        file.speed = 0.0
+        file.checked_at = at
+
+    def _wanted(self) -> list[_File]:
+        named = [file for file in self._files.values() if not _is_small(file)]
+        held = {id(file) for file in named}
+        nameless = [file for file in self._gids.values() if id(file) not in held]
+        return [*named, *(file for file in nameless if not _is_small(file))]
+
+    def _part(self, file: _File) -> ProgressPart:
+        name = file.path.rsplit("/", 1)[-1] if file.path else "?"
+        return ProgressPart(
+            name=sanitise(name, 160),
+            done=file.done,
+            total=file.total,
+            per_second=file.speed if file.state == "loading" else None,
+            state=SafeText(file.state),
+        )
+
+
+def _is_small(file: _File) -> bool:
+    """Verifying keys are a few hundred bytes: they only blur the picture."""
+    return bool(file.path and file.path.endswith(".vk"))
+
+
+def _alike(stated: float, exact: float) -> bool:
+    """Whether a size cut to whole units can be `exact`."""
+    return stated <= exact * 1.001 and exact < stated * 1.05 + 2.0**20
