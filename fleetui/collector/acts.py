@@ -1,0 +1,83 @@
+"""What every act on an instance needs, and the guard before it."""
+
+from dataclasses import dataclass
+
+from fleetui.collector.fleet import Fleet
+from fleetui.collector.walks import Walks
+from fleetui.domain.clock import Clock
+from fleetui.domain.instance import Instance
+from fleetui.domain.intent import Intent, IntentState
+from fleetui.profiles.model import Profile
+from fleetui.ssh.host_keys import HostKeyBook
+from fleetui.vast.client import Presence, PresenceKind, VastClient
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """What acts reach the world with. Deadlines are real seconds."""
+
+    client: VastClient
+    walks: Walks
+    fleet: Fleet
+    profile: Profile
+    host_keys: HostKeyBook
+    clock: Clock
+    absence_deadline_seconds: float
+    verify_deadline_seconds: float
+    script_timeout_seconds: float
+
+
+@dataclass(frozen=True)
+class Course:
+    """How an act went: the state to settle the intent in, and a sentence for the audit."""
+
+    state: IntentState
+    text: str
+
+
+def done(text: str) -> Course:
+    """It was done, and that is confirmed."""
+    return Course(IntentState.DONE, text)
+
+
+def failed(text: str) -> Course:
+    """It was tried and did not come about."""
+    return Course(IntentState.FAILED, text)
+
+
+def refused(text: str) -> Course:
+    """Nothing was done."""
+    return Course(IntentState.REFUSED, text)
+
+
+def unsure(text: str) -> Course:
+    """Whether it came about is not known."""
+    return Course(IntentState.UNKNOWN, text)
+
+
+def differs(intent: Intent, instance: Instance) -> str | None:
+    """Say how an instance differs from what the operator saw at the key press."""
+    if instance.machine_id != intent.machine_id:
+        return f"it is on machine {instance.machine_id} now, not on {intent.machine_id}"
+    if (instance.label or "") != (intent.label or ""):
+        return f"its label is {instance.label or 'empty'} now, not {intent.label or 'empty'}"
+    return None
+
+
+async def guard(intent: Intent, tools: Tools) -> Course | None:
+    """Ask the API for the target just before the act; `None` says that it may be done.
+
+    A target that is gone is not a refusal of its own: see the caller.
+    """
+    presence = await tools.client.single(intent.instance_id)
+    return judged(intent, presence)
+
+
+def judged(intent: Intent, presence: Presence) -> Course | None:
+    """Judge an answer about the target; `None` says that it is what the operator saw."""
+    if presence.kind is PresenceKind.UNKNOWN:
+        return refused(f"nothing was done: the API does not tell about it ({presence.reason})")
+    if presence.kind is PresenceKind.GONE or presence.instance is None:
+        return refused("nothing was done: the API says that there is no such instance")
+    difference = differs(intent, presence.instance)
+    return refused(f"nothing was done: {difference}") if difference else None

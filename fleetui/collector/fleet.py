@@ -1,0 +1,135 @@
+"""The watchers of all instances, following the inventory."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from fleetui.collector.health import HealthBoard
+from fleetui.collector.publisher import Publisher
+from fleetui.collector.resume import Remains, refeed
+from fleetui.collector.watcher import Watcher
+from fleetui.domain.clock import Clock
+from fleetui.domain.instance import Instance, WalkOutcome
+from fleetui.store.interface import CollectorStore, StoreError
+from fleetui.vast.client import WalkResult
+from fleetui.vast.inventory import Changes
+
+log = logging.getLogger(__name__)
+
+REVIEW_TICK_SECONDS = 0.25
+WATCHES_TICK_SECONDS = 0.5
+CONNECT_STORM_SECONDS = 60.0
+BREATH_WATCHERS = 8
+
+MakeWatcher = Callable[[Instance, Remains | None], Watcher]
+
+
+class Fleet:
+    """Creates, feeds, reviews and ends watchers. Links run in `group`."""
+
+    def __init__(
+        self,
+        group: asyncio.TaskGroup,
+        make_watcher: MakeWatcher,
+        *,
+        publisher: Publisher,
+        clock: Clock,
+        health: HealthBoard,
+        sample_interval_seconds: float,
+    ) -> None:
+        self._group = group
+        self._make_watcher = make_watcher
+        self._publisher = publisher
+        self._clock = clock
+        self._health = health
+        self._sample_interval = sample_interval_seconds
+        self._watchers: dict[int, Watcher] = {}
+
+    def __iter__(self) -> Iterator[Watcher]:
+        return iter(tuple(self._watchers.values()))
+
+    def get(self, instance_id: int) -> Watcher | None:
+        """Return the watcher of a live instance."""
+        return self._watchers.get(instance_id)
+
+    async def resume(self, store: CollectorStore, remains: Iterable[Remains]) -> None:
+        """Rebuild the watchers of the stored instances; their links start at the first walk."""
+        for remain in remains:
+            watcher = self._make_watcher(remain.instance, remain)
+            watcher.observe(remain.instance, remain.row_seen_at)
+            read = await refeed(store, watcher.reader, remain.positions)
+            self._watchers[remain.instance.instance_id] = watcher
+            if read:
+                log.info("instance %d: read %d stored bytes", watcher.instance_id, read)
+
+    def on_walk(self, result: WalkResult, changes: Changes) -> None:
+        """Take a walk. A failed one changes no row: they stay, with their age."""
+        pending = self._publisher.pending
+        pending.set_walk(result.walk)
+        pending.add_events(changes.events)
+        if result.walk.outcome is not WalkOutcome.COMPLETE:
+            return
+        pending.add_instances(result.instances)
+        for instance in result.instances:
+            watcher = self._watchers.get(instance.instance_id)
+            if watcher is None:
+                watcher = self._make_watcher(instance, None)
+                self._watchers[instance.instance_id] = watcher
+            watcher.observe(instance, result.walk.ended_at)
+            watcher.follow(self._group)
+
+    def on_gone(self, instance_id: int) -> None:
+        """End an instance whose absence is proven; what is stored of it stays."""
+        watcher = self._watchers.pop(instance_id, None)
+        if watcher is None:
+            self._publisher.pending.add_gone(instance_id)
+        else:
+            watcher.gone()
+
+    async def review(self) -> None:
+        """Make readings and samples as they fall due, until cancelled."""
+        loop = asyncio.get_running_loop()
+        sampled_at = self._clock.now()
+        while True:
+            await asyncio.sleep(REVIEW_TICK_SECONDS)
+            now = self._clock.now()
+            sample_due = now - sampled_at >= self._sample_interval
+            if sample_due:
+                sampled_at = now
+            for number, watcher in enumerate(self):
+                watcher.review(loop.time())
+                if sample_due:
+                    watcher.take_sample()
+                if number % BREATH_WATCHERS == BREATH_WATCHERS - 1:
+                    await asyncio.sleep(0)
+            self._count()
+
+    async def heed_viewers(self, store: CollectorStore) -> None:
+        """Look closer at what somebody looks at, until cancelled."""
+        while True:
+            try:
+                shown: Mapping[int, str] = await store.watched(self._clock.now())
+            except StoreError as error:
+                log.warning("cannot read who watches: %s", error)
+            else:
+                for watcher in self:
+                    watcher.set_watched(watcher.acting or watcher.instance_id in shown)
+            await asyncio.sleep(WATCHES_TICK_SECONDS)
+
+    async def settle_memory(self) -> None:
+        """After the storm of first connections, spare the collector the long-lived objects."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + CONNECT_STORM_SECONDS
+        while loop.time() < end:
+            await asyncio.sleep(1.0)
+            wanted = [watcher for watcher in self if watcher.link is not None]
+            if wanted and all(watcher.connected for watcher in wanted):
+                break
+        gc.collect()
+        gc.freeze()
+
+    def _count(self) -> None:
+        self._health.instances = len(self._watchers)
+        self._health.ssh_wanted = sum(watcher.link is not None for watcher in self)
+        self._health.ssh_connected = sum(watcher.connected for watcher in self)

@@ -1,0 +1,80 @@
+"""What the collector knows of its own state: counters and the newest trouble of each part."""
+
+from enum import StrEnum
+
+from fleetui import __version__
+from fleetui.domain.clock import Clock
+from fleetui.domain.instance import Walk, WalkOutcome
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.store.interface import CollectorHealth
+
+
+class Part(StrEnum):
+    """A part of the collector that can be in trouble, the gravest first."""
+
+    STORE = "store"
+    API = "API"
+    ACCOUNT = "account"
+    INTENTS = "intents"
+    INTERNAL = "collector"
+
+
+class HealthBoard:
+    """Gathers counters and troubles; `report` gives the published form."""
+
+    def __init__(self, holder: str, clock: Clock) -> None:
+        self._holder = holder
+        self._clock = clock
+        self._started_at = clock.now()
+        self._troubles: dict[Part, SafeText] = {}
+        self.instances = 0
+        self.ssh_connected = 0
+        self.ssh_wanted = 0
+        self.walks_complete = 0
+        self.walks_failed = 0
+        self.log_bytes = 0
+        self.log_bytes_dropped = 0
+        self.balance: float | None = None
+
+    def trouble(self, part: Part, text: str) -> None:
+        """Say what is wrong with a part, replacing what was said before."""
+        self._troubles[part] = sanitise(text)
+
+    def well(self, part: Part) -> None:
+        """Say that a part works."""
+        self._troubles.pop(part, None)
+
+    def walked(self, walk: Walk) -> None:
+        """Count a walk."""
+        if walk.outcome is WalkOutcome.COMPLETE:
+            self.walks_complete += 1
+            self.well(Part.API)
+        else:
+            self.walks_failed += 1
+            self.trouble(Part.API, str(walk.error or "the walk over the instance list failed"))
+
+    @property
+    def error(self) -> SafeText | None:
+        """The gravest present trouble as one line, or `None`."""
+        for part in Part:
+            if part in self._troubles:
+                return sanitise(f"{part}: {self._troubles[part]}")
+        return None
+
+    def report(self) -> CollectorHealth:
+        """Return the state as of now."""
+        return CollectorHealth(
+            at=self._clock.now(),
+            holder=self._holder,
+            version=__version__,
+            started_at=self._started_at,
+            instances=self.instances,
+            ssh_connected=self.ssh_connected,
+            ssh_wanted=self.ssh_wanted,
+            walks_complete=self.walks_complete,
+            walks_failed=self.walks_failed,
+            log_bytes=self.log_bytes,
+            log_bytes_dropped=self.log_bytes_dropped,
+            balance=self.balance,
+            error=self.error,
+        )

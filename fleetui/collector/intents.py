@@ -1,0 +1,133 @@
+"""Takes requested actions, does them one at a time per instance, and settles them."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+
+from fleetui.collector import api_acts, destroy, restart
+from fleetui.collector.acts import Course, Tools, unsure
+from fleetui.collector.health import HealthBoard, Part
+from fleetui.collector.publisher import Publisher
+from fleetui.domain.intent import Event, Intent, IntentState, Verb
+from fleetui.domain.text import sanitise
+from fleetui.store.interface import CollectorStore, FenceLostError, Lease, StoreError
+
+log = logging.getLogger(__name__)
+
+CLAIM_SECONDS = 0.5
+SETTLE_SECONDS = (0.5, 5.0)
+"""First and longest pause between tries to settle."""
+AT_ONCE = 16
+
+Act = Callable[[Intent, Tools], Awaitable[Course]]
+
+ACTS: dict[Verb, tuple[str, Act, Act]] = {
+    Verb.RESTART_DAEMON: ("restarting daemon", restart.restart_daemon, restart.check_restart),
+    Verb.DESTROY: ("destroying", destroy.destroy, destroy.check_destroy),
+    Verb.STOP: ("stopping", api_acts.set_state, api_acts.check_state),
+    Verb.START: ("starting", api_acts.set_state, api_acts.check_state),
+    Verb.REBOOT: ("rebooting", api_acts.reboot, api_acts.check_nothing),
+    Verb.RECYCLE: ("recycling", api_acts.reboot, api_acts.check_nothing),
+    Verb.LABEL: ("labelling", api_acts.label, api_acts.check_label),
+    Verb.ACCEPT_HOST_KEY: (
+        "accepting host key",
+        api_acts.accept_host_key,
+        api_acts.accept_host_key,
+    ),
+}
+"""Verb to the word shown while it runs, the act, and the look at an earlier run's act."""
+
+
+class Executor:
+    """Executes intents under the lease.
+
+    The store writes `running` when it hands an intent out, so before anything is done. What an
+    earlier run left `running` or `unknown` is looked at, never repeated.
+    """
+
+    def __init__(
+        self,
+        store: CollectorStore,
+        lease: Lease,
+        tools: Tools,
+        *,
+        publisher: Publisher,
+        health: HealthBoard,
+    ) -> None:
+        self._store = store
+        self._lease = lease
+        self._tools = tools
+        self._publisher = publisher
+        self._health = health
+        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self) -> None:
+        """Check what earlier runs left, then execute what is asked, until cancelled.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+        """
+        async with asyncio.TaskGroup() as group:
+            for intent in await self._store.unfinished(self._lease):
+                self._begin(group, intent, check=True)
+            while True:
+                for intent in await self._claimed():
+                    self._begin(group, intent, check=False)
+                await asyncio.sleep(CLAIM_SECONDS)
+
+    async def _claimed(self) -> tuple[Intent, ...]:
+        try:
+            intents = await self._store.claim(self._lease)
+        except FenceLostError:
+            raise
+        except StoreError as error:
+            self._health.trouble(Part.INTENTS, f"cannot take requests: {error}")
+            return ()
+        self._health.well(Part.INTENTS)
+        return intents
+
+    def _begin(self, group: asyncio.TaskGroup, intent: Intent, *, check: bool) -> None:
+        name = f"{'check' if check else 'act'}-{intent.verb}-{intent.instance_id}"
+        group.create_task(self._carry_out(intent, check=check), name=name)
+
+    async def _carry_out(self, intent: Intent, *, check: bool) -> None:
+        word, act, look = ACTS[intent.verb]
+        async with self._locks[intent.instance_id], self._slots:
+            self._show(intent, word)
+            try:
+                course = await (look if check else act)(intent, self._tools)
+            except Exception as error:
+                log.exception("intent %s on instance %d broke", intent.verb, intent.instance_id)
+                course = unsure(f"the collector broke while at it: {type(error).__name__}")
+            finally:
+                self._show(intent, None)
+            still_unknown = intent.state is course.state is IntentState.UNKNOWN
+            if not (check and still_unknown):
+                await self._settle(intent, course)
+
+    async def _settle(self, intent: Intent, course: Course) -> None:
+        at = self._tools.clock.now()
+        first, longest = SETTLE_SECONDS
+        pause = first
+        while True:
+            try:
+                await self._store.settle(
+                    self._lease, intent.intent_id, course.state, sanitise(course.text), at
+                )
+                break
+            except FenceLostError:
+                raise
+            except StoreError as error:
+                self._health.trouble(Part.INTENTS, f"cannot note a result: {error}")
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, longest)
+        text = f"{intent.verb} by {intent.actor}: {course.state}: {course.text}"
+        event = Event(at=at, kind="intent", text=sanitise(text), instance_id=intent.instance_id)
+        self._publisher.pending.add_events([event])
+
+    def _show(self, intent: Intent, word: str | None) -> None:
+        watcher = self._tools.fleet.get(intent.instance_id)
+        if watcher is not None:
+            watcher.set_acting(word)

@@ -1,0 +1,104 @@
+"""Restarting a daemon over the live connection, and seeing that it did restart."""
+
+import asyncio
+
+from fleetui.collector.acts import Course, Tools, differs, done, failed, refused, unsure
+from fleetui.collector.watcher import Watcher
+from fleetui.domain.intent import Intent
+from fleetui.domain.text import sanitise
+from fleetui.ssh.link import ScriptResult
+
+LOOK_SECONDS = 0.25
+SLACK_SECONDS = 2.0
+"""How far two views of a daemon's start may differ (clock skew aside, it is one subtraction)."""
+
+
+async def restart_daemon(intent: Intent, tools: Tools) -> Course:
+    """Run the profile's script on the target and watch the daemon come back."""
+    action = tools.profile.actions.get("restart_daemon")
+    if action is None:
+        return refused(f"the profile {tools.profile.name} has no action restart_daemon")
+    watcher = tools.fleet.get(intent.instance_id)
+    if watcher is None:
+        return refused("nothing was done: there is no such instance")
+    difference = differs(intent, watcher.instance)
+    if difference is not None:
+        return refused(f"nothing was done: {difference}")
+    link = watcher.link
+    if link is None or not watcher.connected:
+        return refused(f"nothing was done: no SSH connection ({watcher.sink.ssh_state})")
+    before = daemon_started_at(watcher)
+    try:
+        result = await link.run_script(action.script, timeout=tools.script_timeout_seconds)
+    except (OSError, TimeoutError) as error:
+        seen = await _seen_restarted(watcher, before, tools.verify_deadline_seconds)
+        if seen:
+            return done(f"{seen}; the script's own answer was lost")
+        return unsure(f"the connection ended while the script ran: {type(error).__name__}")
+    return await _judge(result, watcher, before, tools)
+
+
+async def check_restart(intent: Intent, tools: Tools) -> Course:
+    """Find out whether an earlier run's restart came about; never runs the script again."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + tools.verify_deadline_seconds
+    since = intent.started_at or intent.created_at
+    while loop.time() < end:
+        watcher = tools.fleet.get(intent.instance_id)
+        started = daemon_started_at(watcher) if watcher is not None else None
+        if started is not None and started >= since - SLACK_SECONDS:
+            return done("the daemon has started again since; confirmed after the collector's own")
+        await asyncio.sleep(LOOK_SECONDS)
+    return unsure(
+        "the collector ended while this was under way, and no newer start of the daemon is seen."
+        " It was not tried again: ask again if it is still wanted"
+    )
+
+
+def daemon_started_at(watcher: Watcher) -> float | None:
+    """Return when the daemon started by its own word, in epoch seconds of the fleet."""
+    status = watcher.daemon_status
+    if status is None or status.at is None:
+        return None
+    return status.at - status.uptime_secs
+
+
+async def _judge(
+    result: ScriptResult, watcher: Watcher, before: float | None, tools: Tools
+) -> Course:
+    words = words_of(result.stdout)
+    if result.exit_status is None:
+        seen = await _seen_restarted(watcher, before, tools.verify_deadline_seconds)
+        if seen:
+            return done(f"{seen}; the script's own answer was lost")
+        return unsure("the connection ended before the script did")
+    if result.exit_status != 0 or words.get("result") != "ok":
+        reason = words.get("reason") or sanitise(result.stderr)[-200:] or "no reason given"
+        last = words.get("last_line")
+        said = f"; its log ends: {last}" if last else ""
+        return failed(f"the script failed (exit {result.exit_status}): {reason}{said}")
+    pids = f"process {words.get('old_pid', '?')} -> {words.get('new_pid', '?')}"
+    seen = await _seen_restarted(watcher, before, tools.verify_deadline_seconds)
+    return done(f"{pids}; {seen}" if seen else f"{pids}; its status does not answer yet")
+
+
+async def _seen_restarted(watcher: Watcher, before: float | None, seconds: float) -> str | None:
+    """Wait until the daemon's uptime shows a newer start."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    asked_at = watcher.daemon_status.at if watcher.daemon_status is not None else None
+    while loop.time() < end:
+        started = daemon_started_at(watcher)
+        status = watcher.daemon_status
+        fresh = status is not None and status.at != asked_at
+        if started is not None and fresh and (before is None or started > before + SLACK_SECONDS):
+            return "its uptime began anew"
+        await asyncio.sleep(LOOK_SECONDS)
+    return None
+
+
+def words_of(output: str | bytes) -> dict[str, str]:
+    """Read a script's `NAME=VALUE` lines; a later one of a name counts."""
+    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {str(sanitise(name)): str(sanitise(value)) for name, _, value in pairs}

@@ -1,0 +1,74 @@
+"""From what is stored back to where a run left off."""
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from fleetui.domain.instance import Instance
+from fleetui.domain.reading import Reading
+from fleetui.domain.stream import LogChunk, StreamPosition
+from fleetui.reading.reader import Reader
+from fleetui.store.interface import CollectorStore
+
+GENERATIONS_READ = 3
+"""How many lives of a file are read again; older ones stay stored."""
+BREATH_BYTES = 256 * 1024
+"""After so many bytes the loop may do other things, such as renewing the lease."""
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What is stored of one live instance."""
+
+    instance: Instance
+    row_seen_at: float
+    positions: tuple[StreamPosition, ...] = ()
+    reading: Reading | None = None
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """What is stored of the fleet at the start of a run."""
+
+    remains: tuple[Remains, ...] = ()
+    host_keys: dict[int, str] = field(default_factory=dict)
+
+
+async def load(store: CollectorStore) -> Resumed:
+    """Load rows, positions and accepted host keys; bytes are read by `refeed`."""
+    positions: dict[int, list[StreamPosition]] = defaultdict(list)
+    for position in await store.positions():
+        positions[position.stream.instance_id].append(position)
+    remains = [
+        Remains(
+            instance,
+            seen_at,
+            tuple(positions.get(instance.instance_id, ())),
+            await store.reading(instance.instance_id),
+        )
+        for instance, seen_at in await store.inventory()
+    ]
+    return Resumed(tuple(remains), await store.host_keys())
+
+
+async def refeed(
+    store: CollectorStore, reader: Reader, positions: tuple[StreamPosition, ...]
+) -> int:
+    """Feed an instance's stored bytes to its reader in the order they came; returns how many."""
+    kinds = {position.stream.path: position.kind for position in positions}
+    chunks: list[LogChunk] = []
+    for position in positions:
+        first = max(1, position.generation - GENERATIONS_READ + 1)
+        for generation in range(first, position.generation + 1):
+            chunks += await store.log_bytes(position.stream, generation)
+    # The sort is stable: within one file the order stays.
+    chunks.sort(key=lambda chunk: chunk.at)
+    total = since_breath = 0
+    for chunk in chunks:
+        reader.feed(chunk, kinds[chunk.stream.path])
+        total += len(chunk.data)
+        since_breath += len(chunk.data)
+        if since_breath >= BREATH_BYTES:
+            since_breath = 0
+            await asyncio.sleep(0)
+    return total

@@ -1,0 +1,246 @@
+"""One run of the collector: take the lease, collect under it, give it back."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+import httpx
+
+from fleetui.collector import lifetime, resume, tenure
+from fleetui.collector.acts import Tools
+from fleetui.collector.fleet import Fleet
+from fleetui.collector.health import HealthBoard
+from fleetui.collector.host_keys import HostKeyKeeper
+from fleetui.collector.intents import Executor
+from fleetui.collector.lifetime import End
+from fleetui.collector.publisher import Publisher
+from fleetui.collector.settings import CollectorSettings
+from fleetui.collector.walks import Walks
+from fleetui.collector.watcher import Watcher
+from fleetui.domain.instance import Instance
+from fleetui.domain.stream import StreamPosition
+from fleetui.profiles.model import Profile
+from fleetui.ssh.gate import HandshakeGate
+from fleetui.ssh.host_keys import HostKeyBook
+from fleetui.ssh.link import HostLink, LinkSink
+from fleetui.ssh.settings import FollowPlan
+from fleetui.store.interface import CollectorStore, FenceLostError, Lease, StoreError
+from fleetui.store.sqlite import SqliteStore
+from fleetui.vast.client import VastClient
+from fleetui.vast.inventory import Inventory
+from fleetui.vast.limiter import Limiter
+
+log = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 3.0
+START_AGAIN_SECONDS = 2.0
+
+
+class _EndedError(Exception):
+    """Unwinds a run's tasks; carries why."""
+
+    def __init__(self, end: End) -> None:
+        super().__init__(end)
+        self.end = end
+
+
+async def collect(settings: CollectorSettings, *, stop: asyncio.Event) -> End:
+    """Collect until `stop` is set, the lease is lost, or nobody needs it any more.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    store = await SqliteStore.open(settings.store_path, clock=settings.clock)
+    async with contextlib.aclosing(store):
+        with lifetime.lifeline(settings.lifeline_fd, stop):
+            return await _under_lease(settings, store, stop)
+
+
+async def _under_lease(
+    settings: CollectorSettings, store: CollectorStore, stop: asyncio.Event
+) -> End:
+    lease = await tenure.take(
+        store,
+        settings.holder,
+        settings.lease_ttl_seconds,
+        stop=stop,
+        patience_seconds=settings.standby_seconds,
+    )
+    if lease is None:
+        return End.STOPPED if stop.is_set() else End.STANDBY
+    try:
+        while True:
+            end: End | None = None
+            try:
+                end = await _hold(settings, store, lease, stop)
+            except* FenceLostError as group:
+                log.error("stopping: %s", group.exceptions[0])  # noqa: TRY400 - no bug
+                end = End.LEASE_LOST
+            except* StoreError:
+                # Memory and store disagree: begin again from what is stored.
+                log.exception("starting again from the store")
+            if end is not None:
+                return end
+            if await tenure.pause(stop, START_AGAIN_SECONDS):
+                return End.STOPPED
+    finally:
+        await store.release(lease)
+
+
+async def _hold(
+    settings: CollectorSettings, store: CollectorStore, lease: Lease, stop: asyncio.Event
+) -> End:
+    health = HealthBoard(settings.holder, settings.clock)
+    publisher = Publisher(
+        store,
+        lease,
+        clock=settings.clock,
+        health=health,
+        tick_seconds=settings.tick_seconds,
+        pending_bytes=settings.pending_bytes,
+        pending_bytes_per_instance=settings.pending_bytes_per_instance,
+    )
+    end = End.STOPPED
+    async with httpx.AsyncClient() as http:
+        try:
+            async with asyncio.TaskGroup() as group:
+                # First of all: what takes long below must not cost the lease.
+                _start(group, "lease", tenure.keep(store, lease))
+                _start(group, "stop", _end_on(stop))
+                await _start_parts(
+                    settings,
+                    store,
+                    lease,
+                    group=group,
+                    publisher=publisher,
+                    health=health,
+                    http=http,
+                )
+        except* _EndedError as ended:
+            end = _first(ended).end
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            await publisher.drain()
+    except TimeoutError:
+        log.warning("the store did not take the last batch in time")
+    return end
+
+
+async def _start_parts(
+    settings: CollectorSettings,
+    store: CollectorStore,
+    lease: Lease,
+    *,
+    group: asyncio.TaskGroup,
+    publisher: Publisher,
+    health: HealthBoard,
+    http: httpx.AsyncClient,
+) -> None:
+    resumed = await resume.load(store)
+    host_keys = HostKeyBook(resumed.host_keys)
+    keeper = HostKeyKeeper(store, lease)
+    plan = follow_plan(settings.profile)
+    gate = HandshakeGate(settings.ssh.max_handshakes)
+
+    def make_link(
+        instance_id: int, sink: LinkSink, positions: Mapping[str, StreamPosition]
+    ) -> HostLink:
+        return HostLink(
+            instance_id,
+            settings.ssh,
+            plan,
+            host_keys=host_keys,
+            sink=sink,
+            resume=positions,
+            gate=gate,
+            clock=settings.clock,
+        )
+
+    def make_watcher(instance: Instance, remains: resume.Remains | None) -> Watcher:
+        return Watcher(
+            instance,
+            profile=settings.profile,
+            clock=settings.clock,
+            publisher=publisher,
+            make_link=make_link,
+            keep_host_key=keeper.keep,
+            positions=remains.positions if remains is not None else (),
+            earlier=remains.reading if remains is not None else None,
+        )
+
+    fleet = Fleet(
+        group,
+        make_watcher,
+        publisher=publisher,
+        clock=settings.clock,
+        health=health,
+        sample_interval_seconds=settings.sample_interval_seconds,
+    )
+    await fleet.resume(store, resumed.remains)
+    client = VastClient(settings.api, Limiter(), http)
+    inventory = Inventory([(remains.instance, remains.row_seen_at) for remains in resumed.remains])
+    walks = Walks(
+        client,
+        inventory,
+        interval_seconds=settings.walk_interval_seconds,
+        account_interval_seconds=settings.account_interval_seconds,
+        health=health,
+        on_walk=fleet.on_walk,
+        on_gone=fleet.on_gone,
+    )
+    tools = Tools(
+        client=client,
+        walks=walks,
+        fleet=fleet,
+        profile=settings.profile,
+        host_keys=host_keys,
+        clock=settings.clock,
+        absence_deadline_seconds=settings.absence_deadline_seconds,
+        verify_deadline_seconds=settings.verify_deadline_seconds,
+        script_timeout_seconds=settings.script_timeout_seconds,
+    )
+    executor = Executor(store, lease, tools, publisher=publisher, health=health)
+    _start(group, "publisher", publisher.run())
+    _start(group, "host keys", keeper.run())
+    _start(group, "walks", walks.run())
+    _start(group, "account", walks.watch_account())
+    _start(group, "review", fleet.review())
+    _start(group, "viewers", fleet.heed_viewers(store))
+    _start(group, "memory", fleet.settle_memory())
+    _start(group, "intents", executor.run())
+    if settings.auto:
+        _start(group, "lifetime", _end_after_viewers(store, settings.viewer_patience_seconds))
+
+
+def follow_plan(profile: Profile) -> FollowPlan:
+    """Return what of a profile concerns a link."""
+    return FollowPlan(
+        streams=tuple((spec.kind, glob) for spec in profile.streams for glob in spec.patterns),
+        probe_paths=profile.probe_paths,
+        process_names=profile.process_names,
+        status_port=profile.status_port,
+    )
+
+
+def _start(group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:
+    group.create_task(work, name=name)
+
+
+async def _end_on(stop: asyncio.Event) -> None:
+    await stop.wait()
+    raise _EndedError(End.STOPPED)
+
+
+async def _end_after_viewers(store: CollectorStore, patience_seconds: float) -> None:
+    await lifetime.last_viewer_left(store, patience_seconds)
+    raise _EndedError(End.NO_VIEWER)
+
+
+def _first(group: BaseExceptionGroup[_EndedError]) -> _EndedError:
+    leaf: BaseException = group
+    while isinstance(leaf, BaseExceptionGroup):
+        leaf = leaf.exceptions[0]
+    assert isinstance(leaf, _EndedError)  # noqa: S101 - `except*` filtered the group
+    return leaf

@@ -1,0 +1,42 @@
+"""What one run of the collector is given."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleetui.domain.clock import Clock
+from fleetui.profiles.model import Profile
+from fleetui.ssh.settings import SshSettings
+from fleetui.vast.client import ApiSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectorSettings:
+    """Settings of a run. Intervals and deadlines are real seconds, sizes are bytes.
+
+    `auto` says that a console started it: it ends by itself `viewer_patience_seconds` after the
+    last viewer. `lifeline_fd` is a pipe's read end; when the other end is closed, the collector
+    ends. `sample_interval_seconds` is fleet time.
+    """
+
+    store_path: Path
+    api: ApiSettings
+    ssh: SshSettings
+    profile: Profile
+    clock: Clock
+    holder: str
+    walk_interval_seconds: float = 15.0
+    account_interval_seconds: float = 300.0
+    lease_ttl_seconds: float = 5.0
+    tick_seconds: float = 0.3
+    sample_interval_seconds: float = 10.0
+    absence_deadline_seconds: float = 300.0
+    verify_deadline_seconds: float = 60.0
+    script_timeout_seconds: float = 300.0
+    auto: bool = False
+    viewer_patience_seconds: float = 60.0
+    standby_seconds: float | None = None
+    lifeline_fd: int | None = None
+    pending_bytes: int = 64 * 1024 * 1024
+    pending_bytes_per_instance: int = 2 * 1024 * 1024
+    store_megabytes: int = 2048
+    store_megabytes_per_instance: int = 64

@@ -1,0 +1,108 @@
+"""What one host's link brings, handed to the reader and the publisher."""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from fleetui.collector.publisher import Publisher
+from fleetui.domain.clock import Clock
+from fleetui.domain.host import DaemonStatus, SshOutcome, SshState
+from fleetui.domain.intent import Event
+from fleetui.domain.stream import LogChunk, StreamPosition
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.reading.probe_output import parse_probe
+from fleetui.reading.reader import Reader
+from fleetui.reading.status import parse_status
+
+TOLD_STATES = frozenset(SshState) - {SshState.NONE, SshState.CONNECTING}
+EVENT_LIMIT = 1000
+
+
+class KeepHostKey(Protocol):
+    """Stores the key a host showed at first use."""
+
+    def __call__(self, instance_id: int, key: str) -> None:
+        """Store it soon; never waits."""
+
+
+class HostSink:
+    """The link's sink (protocol `ssh.link.LinkSink`).
+
+    `positions` is where each file was read up to, by path; a link that is started again goes
+    on there. `changed` says that something came since it was last cleared.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        publisher: Publisher,
+        *,
+        instance_id: int,
+        positions: Iterable[StreamPosition],
+        keep_host_key: KeepHostKey,
+        clock: Clock,
+    ) -> None:
+        self.positions = {position.stream.path: position for position in positions}
+        self.changed = True
+        self.ssh_state = SshState.NONE
+        self.daemon_status: DaemonStatus | None = None
+        self._reader = reader
+        self._publisher = publisher
+        self._instance_id = instance_id
+        self._keep_host_key = keep_host_key
+        self._clock = clock
+        self._events: list[Event] = []
+
+    async def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> None:
+        """Queue bytes for the store and read them; waits while too much is queued."""
+        await self._publisher.room(self._instance_id)
+        # No await from here on: bytes are queued and counted together or not at all.
+        self._publisher.add_bytes(chunk, position)
+        self.positions[position.stream.path] = position
+        if chunk.data:
+            self._reader.feed(chunk, kind)
+        self.changed = True
+
+    def probe(self, sections: Mapping[str, str], at: float) -> None:
+        """Take the answers of the host's tools."""
+        probe = parse_probe(sections, at)
+        self._reader.observe_probe(probe)
+        self.changed = True
+
+    def status(self, body: bytes | None, error: SafeText | None, at: float) -> None:
+        """Take the daemon's answer, or why there is none."""
+        status = None
+        if body is not None:
+            try:
+                status = parse_status(body, at)
+            except ValueError as unreadable:
+                error = sanitise(str(unreadable))
+        if status is not None:
+            self.daemon_status = status
+        self._reader.observe_status(status, error, at)
+        self.changed = True
+
+    def outcome(self, outcome: SshOutcome) -> None:
+        """Take the last word on the connection."""
+        if outcome.state is not self.ssh_state and outcome.state in TOLD_STATES:
+            words = str(outcome.state).replace("_", " ")
+            where = f" at {outcome.address}" if outcome.address else ""
+            detail = f": {outcome.detail}" if outcome.detail else ""
+            event = Event(
+                at=outcome.at,
+                kind="ssh",
+                text=sanitise(f"{words}{where}{detail}"),
+                instance_id=self._instance_id,
+            )
+            self._events = [*self._events[-EVENT_LIMIT:], event]
+        self.ssh_state = outcome.state
+        self._reader.observe_ssh(outcome)
+        self.changed = True
+
+    def host_key(self, instance_id: int, key: str) -> None:
+        """Keep the key that the host showed at first use."""
+        self._keep_host_key(instance_id, key)
+
+    def take_events(self) -> list[Event]:
+        """Return and forget the timeline entries gathered."""
+        events, self._events = self._events, []
+        return events
