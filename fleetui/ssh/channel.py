@@ -1,0 +1,106 @@
+"""A command on a host as a bounded stream of bytes."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncssh
+
+OPEN_SECONDS = 20.0
+_WINDOW = 512 * 1024
+_HIGH_WATER = 256 * 1024
+_STDERR_LIMIT = 64 * 1024
+
+
+class ByteStream(asyncssh.SSHClientSession[bytes]):
+    """The output of one command, with back-pressure: the host waits while nobody reads.
+
+    At most about `_HIGH_WATER` plus one window of bytes are held. `errors` keeps the end of what
+    the command wrote to stderr. `exit_status` is known after the end.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._paused = False
+        self._ended = False
+        self._wake = asyncio.Event()
+        self._channel: asyncssh.SSHClientChannel[bytes] | None = None
+        self.errors = bytearray()
+        self.exit_status: int | None = None
+        self.stopped = False
+
+    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
+        """Keep the channel for pausing."""
+        self._channel = chan
+
+    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
+        """Hold the bytes until they are read."""
+        if datatype is not None:
+            self.errors += data
+            del self.errors[:-_STDERR_LIMIT]
+            return
+        self._parts.append(data)
+        self._held += len(data)
+        if self._held > _HIGH_WATER and not self._paused and self._channel is not None:
+            self._paused = True
+            self._channel.pause_reading()
+        self._wake.set()
+
+    def exit_status_received(self, status: int) -> None:
+        """Keep how the command ended."""
+        self.exit_status = status
+
+    def eof_received(self) -> bool:
+        """Keep the channel open: the exit status comes after the end of the output."""
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wake the reader: nothing more will come."""
+        del exc
+        self._ended = True
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Let the reader go; what it has not read is dropped."""
+        self.stopped = True
+        self._wake.set()
+
+    async def read(self) -> bytes:
+        """Return what has come, waiting for the first byte; empty at the end or when stopped."""
+        while not self._parts and not self._ended and not self.stopped:
+            self._wake.clear()
+            await self._wake.wait()
+        data = b"".join(self._parts)
+        self._parts.clear()
+        self._held = 0
+        if self._paused and self._channel is not None:
+            self._paused = False
+            self._channel.resume_reading()
+        return data
+
+
+@asynccontextmanager
+async def running(
+    connection: asyncssh.SSHClientConnection, command: str
+) -> AsyncIterator[ByteStream]:
+    """Run a command; on leaving, it is asked to end and its channel is closed.
+
+    Raises:
+        TimeoutError: the host did not open the channel in time.
+        asyncssh.Error: it refused to, or the connection is lost.
+    """
+    async with asyncio.timeout(OPEN_SECONDS):
+        stream = ByteStream()
+        channel, _ = await connection.create_session(
+            lambda: stream, command, encoding=None, window=_WINDOW
+        )
+    try:
+        yield stream
+    finally:
+        if not channel.is_closing():
+            # sshd only closes the pipes of a command; the signal ends one that sleeps.
+            with contextlib.suppress(OSError):
+                channel.terminate()
+            channel.close()

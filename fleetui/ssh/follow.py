@@ -1,0 +1,159 @@
+"""Where each followed file stands, and which bytes of a frame are new (pure)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
+from fleetui.profiles.model import glob_covers
+from fleetui.ssh.frames import Beat, FileFrame, Frame, FrameError, GoneFrame
+from fleetui.ssh.scripts import REPEATED_BYTES
+from fleetui.ssh.settings import FollowPlan
+
+
+class Rewritten(Exception):  # noqa: N818 - a turn in the story of a file, not an error
+    """A file was rewritten in place beyond the offset; the channel must resume from its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """New bytes of a stream and the position after them.
+
+    The data is empty when a file is seen for the first time without bytes, when it was cut to
+    nothing (the next generation begins), and when it was removed (`file_identity` is empty).
+    """
+
+    chunk: LogChunk
+    position: StreamPosition
+    kind: str
+
+
+class Positions:
+    """Turns frames into deliveries: counts generations, drops what does not count.
+
+    A new generation begins when the file has another identity, is shorter than what was read,
+    was removed in between, or holds other bytes than those read before the offset.
+    """
+
+    def __init__(
+        self, instance_id: int, plan: FollowPlan, resume: Mapping[str, StreamPosition]
+    ) -> None:
+        self._instance_id = instance_id
+        self._plan = plan
+        self._positions = dict(resume)
+        self._ends: dict[str, bytes] = {}
+        self._kinds: dict[str, str | None] = {}
+
+    @property
+    def positions(self) -> Mapping[str, StreamPosition]:
+        """Positions by path, as far as frames have been taken."""
+        return self._positions
+
+    def of(self, frame: Frame) -> StreamPosition | None:
+        """Return the position of the file that a frame is about."""
+        return None if isinstance(frame, Beat) else self._positions.get(frame.path)
+
+    def known(self, limit: int) -> str:
+        """Return the KNOWN parameter of follow.sh: at most `limit` files, the latest first."""
+        alive = [
+            (path, position)
+            for path, position in self._positions.items()
+            if position.file_identity and path.isprintable() and self._kind(path) is not None
+        ]
+        alive.sort(key=lambda item: item[1].last_byte_at or 0.0, reverse=True)
+        return "\n".join(
+            f"{position.file_identity} {position.offset} {path}\t{path}"
+            for path, position in alive[:limit]
+        )
+
+    def restore(self, path: str, position: StreamPosition | None) -> None:
+        """Go back to an earlier position: its bytes were not taken after all."""
+        self._ends.pop(path, None)
+        if position is None:
+            self._positions.pop(path, None)
+        else:
+            self._positions[path] = position
+
+    def take(self, frame: Frame, at: float) -> Delivery | None:
+        """Take a frame read at `at` (epoch seconds).
+
+        Raises:
+            Rewritten: the bytes before the offset are not those read before.
+            FrameError: the frame does not fit what was read before.
+        """
+        if isinstance(frame, Beat):
+            return None
+        kind = self._kind(frame.path)
+        if kind is None:
+            return None
+        if isinstance(frame, GoneFrame):
+            return self._gone(frame, kind, at)
+        if not frame.whole:
+            return None
+        old = self._positions.get(frame.path)
+        position = self._place(frame, old, kind)
+        if position is old and not frame.data:
+            return None
+        return self._deliver(position, frame.data, at)
+
+    def _place(self, frame: FileFrame, old: StreamPosition | None, kind: str) -> StreamPosition:
+        """Return the position that the frame's new bytes belong to."""
+        if old is None:
+            return self._begin(frame, kind, 1)
+        if old.file_identity != frame.identity or frame.offset < old.offset:
+            return self._begin(frame, kind, old.generation + 1)
+        if frame.offset > old.offset:
+            raise FrameError(f"bytes {old.offset} to {frame.offset} of {frame.path} are missing")
+        end = self._ends.get(frame.path, b"")
+        count = min(len(end), len(frame.before))
+        if count and end[-count:] != frame.before[-count:]:
+            self._ends.pop(frame.path, None)
+            self._positions[frame.path] = msgspec.structs.replace(
+                old, generation=old.generation + 1, offset=0, skipped=0
+            )
+            raise Rewritten(frame.path)
+        return old
+
+    def _begin(self, frame: FileFrame, kind: str, generation: int) -> StreamPosition:
+        self._ends[frame.path] = frame.before
+        return StreamPosition(
+            stream=StreamId(self._instance_id, frame.path),
+            kind=kind,
+            generation=generation,
+            file_identity=frame.identity,
+            offset=frame.offset,
+            skipped=frame.offset,
+        )
+
+    def _deliver(self, position: StreamPosition, data: bytes, at: float) -> Delivery:
+        path = position.stream.path
+        chunk = LogChunk(
+            stream=position.stream,
+            generation=position.generation,
+            offset=position.offset,
+            data=data,
+            at=at,
+        )
+        if data:
+            end = self._ends.get(path, b"")
+            self._ends[path] = (end + data[-REPEATED_BYTES:])[-REPEATED_BYTES:]
+            position = msgspec.structs.replace(
+                position, offset=position.offset + len(data), last_byte_at=at
+            )
+        self._positions[path] = position
+        return Delivery(chunk, position, position.kind)
+
+    def _gone(self, frame: GoneFrame, kind: str, at: float) -> Delivery | None:
+        old = self._positions.get(frame.path)
+        if old is None or not old.file_identity:
+            return None
+        self._ends.pop(frame.path, None)
+        return self._deliver(msgspec.structs.replace(old, file_identity="", kind=kind), b"", at)
+
+    def _kind(self, path: str) -> str | None:
+        if path not in self._kinds:
+            self._kinds[path] = next(
+                (kind for kind, pattern in self._plan.streams if glob_covers(pattern, path)), None
+            )
+        return self._kinds[path]

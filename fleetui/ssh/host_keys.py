@@ -1,0 +1,85 @@
+"""Which host key each instance has: trusted on first use, never changed silently.
+
+An address may belong to another renter's container by the time it is used (facts: vast_api.md
+section 4.2), so the key is bound to the instance, not to the address.
+"""
+
+from collections.abc import Mapping
+
+import asyncssh
+
+
+class HostKeyBook:
+    """Host keys by instance id, as OpenSSH public key text without comment."""
+
+    def __init__(self, known: Mapping[int, str] | None = None) -> None:
+        self._known = {
+            instance_id: plain_key(key) for instance_id, key in (known or {}).items() if key
+        }
+
+    def get(self, instance_id: int) -> str | None:
+        """Return the key an instance showed first; `None` before the first login."""
+        return self._known.get(instance_id)
+
+    def trust(self, instance_id: int, key: str) -> None:
+        """Bind a key to an instance.
+
+        Raises:
+            ValueError: another key is bound to it; `forget` must come first.
+        """
+        plain = plain_key(key)
+        if self._known.setdefault(instance_id, plain) != plain:
+            raise ValueError(f"instance {instance_id} has another host key")
+
+    def forget(self, instance_id: int) -> None:
+        """Drop a key, after the operator or a recycle made a new one legitimate."""
+        self._known.pop(instance_id, None)
+
+
+def plain_key(key: str) -> str:
+    """Return the algorithm and the data of a public key text, without comment."""
+    return " ".join(key.split()[:2])
+
+
+def key_text(key: asyncssh.SSHKey) -> str:
+    """Return the text that is kept of a public key."""
+    return plain_key(key.export_public_key("openssh").decode("ascii", "replace"))
+
+
+class HostKeyCheck(asyncssh.SSHClient):
+    """Decides about the host key of one login.
+
+    After the handshake `seen` is the key the server showed, and `changed` tells that it is not
+    the one bound to the instance (the login has then been refused before any key was offered).
+    `lost_because` says later why the connection ended.
+    """
+
+    def __init__(self, expected: str | None) -> None:
+        self._expected = expected
+        self.seen: str | None = None
+        self.changed = False
+        self.lost_because: str | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Keep why the connection ended."""
+        if exc is not None:
+            self.lost_because = str(exc) or type(exc).__name__
+
+    def validate_host_public_key(
+        self, host: str, addr: str, port: int, key: asyncssh.SSHKey
+    ) -> bool:
+        """Accept the bound key; with none bound, any (first use)."""
+        del host, addr, port
+        self.seen = key_text(key)
+        self.changed = self._expected is not None and self.seen != self._expected
+        return not self.changed
+
+
+def host_key_algorithms(expected: str | None, offered: tuple[str, ...]) -> tuple[str, ...]:
+    """Ask for the kind of key that is bound, so that a server with several shows that one."""
+    if expected is None:
+        return offered
+    name = expected.split()[0]
+    if name == "ssh-rsa":
+        return ("rsa-sha2-256", "rsa-sha2-512")
+    return (name,)

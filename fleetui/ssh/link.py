@@ -1,0 +1,267 @@
+"""The connection to one host: log in, follow, look, ask, and start again when it is lost."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, NoReturn, Protocol
+
+import asyncssh
+
+from fleetui.domain.clock import Clock
+from fleetui.domain.host import SshOutcome, SshState
+from fleetui.domain.instance import SshAddress
+from fleetui.domain.stream import LogChunk, StreamPosition
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.ssh.backoff import Backoff
+from fleetui.ssh.follow import Positions
+from fleetui.ssh.gate import HandshakeGate
+from fleetui.ssh.host_keys import HostKeyBook
+from fleetui.ssh.login import LoggedIn, Login, LoginError
+from fleetui.ssh.outcome import TELLING, wants_patience
+from fleetui.ssh.script_run import ScriptResult, run_script
+from fleetui.ssh.settings import FollowPlan, SshSettings
+from fleetui.ssh.tasks import Following, Probing, Service, StatusPolling
+from fleetui.ssh.watch import Watch
+
+__all__ = ["HostLink", "LinkSink", "ScriptResult"]
+
+log = logging.getLogger(__name__)
+
+_STEADY_SECONDS = 30.0
+_CLOSE_SECONDS = 5.0
+
+
+class LinkSink(Protocol):
+    """Takes what a link brings. All times are epoch seconds of the fleet's clock."""
+
+    async def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> None:
+        """Take new bytes and the position after them: both, or raise.
+
+        Nothing more is read from the host until it returns. `chunk.data` is empty when only the
+        position has news (see `ssh.follow.Delivery`).
+        """
+
+    def probe(self, sections: Mapping[str, str], at: float) -> None:
+        """Take one look at the host: section name to the tool's output."""
+
+    def status(self, body: bytes | None, error: SafeText | None, at: float) -> None:
+        """Take the daemon's answer; no body and no error means that nothing listens there."""
+
+    def outcome(self, outcome: SshOutcome) -> None:
+        """Take the last word on the connection."""
+
+    def host_key(self, instance_id: int, key: str) -> None:
+        """Take the host key of the first login, to be stored."""
+
+
+class _ConnectionEndedError(Exception):
+    """The connection is lost; the text says how."""
+
+
+class HostLink:
+    """Keeps one instance connected while `run` runs.
+
+    The host key is bound to `instance_id` at the first login; a host that shows another one is
+    never logged in to (`SshState.HOST_KEY_CHANGED`), whatever its address.
+    """
+
+    def __init__(  # noqa: PLR0917 - callers name them; the order is that of the parts' contract
+        self,
+        instance_id: int,
+        settings: SshSettings,
+        profile: FollowPlan,
+        host_keys: HostKeyBook,
+        sink: LinkSink,
+        resume: Mapping[str, StreamPosition],
+        gate: HandshakeGate,
+        clock: Clock,
+        *,
+        login: Login | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        """Make a link that is not connected yet.
+
+        `resume` holds the stored positions by path. `login` holds keys and options; give one to
+        all links of a fleet, so that keys are read once.
+        """
+        self._instance_id = instance_id
+        self._settings = settings
+        self._plan = profile
+        self._host_keys = host_keys
+        self._sink = sink
+        self._gate = gate
+        self._clock = clock
+        self._login = login or Login(settings)
+        self._jitter = jitter
+        self._positions = Positions(instance_id, profile, resume)
+        self._addresses: tuple[SshAddress, ...] = ()
+        self._last_good: SshAddress | None = None
+        self._news = asyncio.Event()
+        self._watch = Watch()
+        self._connection: asyncssh.SSHClientConnection | None = None
+        self._attempts = 0
+
+    def set_addresses(self, addresses: tuple[SshAddress, ...]) -> None:
+        """Name the addresses to try in this order; a live connection is kept."""
+        if addresses != self._addresses:
+            self._addresses = addresses
+            self._news.set()
+
+    def set_watched(self, watched: bool) -> None:  # noqa: FBT001 - one obvious argument
+        """Look and ask more often while somebody looks at this instance."""
+        self._watch.set(watched=watched)
+
+    async def run_script(self, script: str, timeout: float) -> ScriptResult:  # noqa: ASYNC109 - the caller's limit is part of the order
+        """Run a shell script on the live connection.
+
+        Raises:
+            ConnectionError: there is no connection, or it was lost meanwhile.
+            TimeoutError: the script did not end within `timeout` seconds; it was asked to end.
+        """
+        if self._connection is None:
+            raise ConnectionError("no SSH connection")
+        return await run_script(self._connection, script, timeout)
+
+    async def run(self) -> None:
+        """Connect, serve and reconnect until cancelled. Only a failing sink makes it raise."""
+        backoff = Backoff(
+            self._settings.retry_seconds, self._settings.retry_limit_seconds, jitter=self._jitter
+        )
+        while True:
+            self._news.clear()
+            addresses = self._addresses
+            if not addresses:
+                self._report(SshState.NO_ADDRESS, None, "the API shows no SSH address")
+                await self._news.wait()
+                continue
+            try:
+                address, logged_in = await self._log_in(addresses)
+            except LoginError as failure:
+                patience = wants_patience(failure.state)
+                at_least = self._settings.refused_key_seconds if patience else 0.0
+            else:
+                lasted = await self._serve(address, logged_in)
+                at_least = 0.0
+                if lasted > _STEADY_SECONDS:
+                    backoff.reset()
+            if await self._pause(backoff.next(at_least)):
+                backoff.reset()
+
+    async def _pause(self, seconds: float) -> bool:
+        """Wait; true when other addresses came instead."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _log_in(self, addresses: tuple[SshAddress, ...]) -> tuple[SshAddress, LoggedIn]:
+        """Try all addresses, the one that worked last first.
+
+        Raises:
+            LoginError: none worked; the most telling failure.
+        """
+        failures: list[tuple[LoginError, SshAddress]] = []
+        for address in sorted(addresses, key=lambda other: other != self._last_good):
+            self._report(SshState.CONNECTING, address, None)
+            expected = self._host_keys.get(self._instance_id)
+            try:
+                async with self._gate.slot():
+                    logged_in = await self._login.connect(address, expected)
+            except LoginError as failure:
+                failures.append((failure, address))
+                continue
+            self._last_good = address
+            return address, logged_in
+        self._attempts += 1
+        worst, where = min(failures, key=lambda item: TELLING.index(item[0].state))
+        self._report(worst.state, where, worst.detail)
+        raise worst
+
+    async def _serve(self, address: SshAddress, logged_in: LoggedIn) -> float:
+        """Use a connection until it is lost; returns how many seconds it lasted."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        connection = logged_in.connection
+        try:
+            self._remember_key(logged_in)
+            self._attempts = 0
+            self._connection = connection
+            self._report(SshState.CONNECTED, address, None)
+            await self._use(logged_in, address)
+        except _ConnectionEndedError as end:
+            self._report(SshState.LOST, address, str(end))
+        finally:
+            self._connection = None
+            await _close(connection)
+        return loop.time() - started
+
+    async def _use(self, logged_in: LoggedIn, address: SshAddress) -> None:
+        service = Service(
+            connection=logged_in.connection,
+            settings=self._settings,
+            plan=self._plan,
+            watch=self._watch,
+            clock=self._clock,
+            jitter=self._jitter,
+        )
+
+        def complain(text: str | None) -> None:
+            self._report(SshState.CONNECTED, address, text)
+
+        following = Following(service, self._positions, self._sink.log_bytes, complain)
+        jobs: dict[str, Coroutine[Any, Any, NoReturn]] = {
+            "follow": following.run(),
+            "probe": Probing(service, self._sink.probe).run(),
+            "end": self._end(logged_in),
+        }
+        if self._plan.status_port is not None:
+            polling = StatusPolling(service, self._plan.status_port, self._sink.status)
+            jobs["status"] = polling.run()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name, job in jobs.items():
+                    group.create_task(job, name=f"ssh-{name}-{self._instance_id}")
+        except BaseExceptionGroup as failures:
+            # The loss of the connection makes the other jobs fail as well: it is the reason.
+            ended, others = failures.split(_ConnectionEndedError)
+            if others is not None:
+                raise others.exceptions[0] from failures
+            if ended is not None:
+                raise ended.exceptions[0] from failures
+
+    async def _end(self, logged_in: LoggedIn) -> NoReturn:
+        await logged_in.connection.wait_closed()
+        raise _ConnectionEndedError(logged_in.host_key.lost_because or "the host closed it")
+
+    def _remember_key(self, logged_in: LoggedIn) -> None:
+        key = logged_in.host_key.seen
+        if key is not None and self._host_keys.get(self._instance_id) is None:
+            self._host_keys.trust(self._instance_id, key)
+            self._sink.host_key(self._instance_id, key)
+
+    def _report(self, state: SshState, address: SshAddress | None, detail: str | None) -> None:
+        self._sink.outcome(
+            SshOutcome(
+                state=state,
+                at=self._clock.now(),
+                address=f"{address.host}:{address.port}" if address else None,
+                detail=sanitise(detail, 300) if detail else None,
+                attempts=self._attempts,
+            )
+        )
+
+
+async def _close(connection: asyncssh.SSHClientConnection) -> None:
+    """Close a connection within a deadline, also while being cancelled."""
+    connection.close()
+    try:
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await connection.wait_closed()
+    except TimeoutError:
+        connection.abort()
+    except asyncio.CancelledError:
+        connection.abort()
+        raise

@@ -1,0 +1,201 @@
+"""The three jobs of a live connection. Each keeps its own channel going until cancelled."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+import asyncssh
+
+from fleetui.domain.clock import Clock
+from fleetui.domain.stream import LogChunk, StreamPosition
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.ssh.backoff import Backoff
+from fleetui.ssh.channel import running
+from fleetui.ssh.follow import Positions, Rewritten
+from fleetui.ssh.frames import Frame, FrameError, FrameParser
+from fleetui.ssh.probe import ProbeError, ProbeParser
+from fleetui.ssh.scripts import REPEATED_BYTES, follow_command, probe_command
+from fleetui.ssh.settings import FollowPlan, SshSettings
+from fleetui.ssh.status import StatusError, fetch_status
+from fleetui.ssh.watch import Watch
+
+log = logging.getLogger(__name__)
+
+_SILENT_BEATS = 3
+_SLACK_SECONDS = 15.0
+_LOOK_SECONDS = 60.0
+"""A look's own tools may take so long: `nvidia-smi` is given ten seconds, four times at most."""
+_CHANNEL_RETRY_SECONDS = 1.0
+_CHANNEL_RETRY_LIMIT = 60.0
+
+TakeBytes = Callable[[LogChunk, StreamPosition, str], Awaitable[None]]
+TakeProbe = Callable[[Mapping[str, str], float], None]
+TakeStatus = Callable[[bytes | None, SafeText | None, float], None]
+
+
+@dataclass(frozen=True)
+class Service:
+    """What the jobs of one connection share. `jitter` returns 0 to 1."""
+
+    connection: asyncssh.SSHClientConnection
+    settings: SshSettings
+    plan: FollowPlan
+    watch: Watch
+    clock: Clock
+    jitter: Callable[[], float]
+
+    def backoff(self) -> Backoff:
+        """Return the pauses between tries of one channel."""
+        return Backoff(_CHANNEL_RETRY_SECONDS, _CHANNEL_RETRY_LIMIT, jitter=self.jitter)
+
+
+class Following:
+    """Follows the plan's streams; `complain` hears why that does not work, when it does not."""
+
+    def __init__(
+        self,
+        service: Service,
+        positions: Positions,
+        take: TakeBytes,
+        complain: Callable[[str | None], None],
+    ) -> None:
+        self._service = service
+        self._positions = positions
+        self._take = take
+        self._complain = complain
+        self._backoff = service.backoff()
+        self._troubled = False
+
+    async def run(self) -> NoReturn:
+        """Keep the channel going."""
+        while True:
+            try:
+                await self._follow()
+            except Rewritten as rewritten:
+                log.info("%s was rewritten; it is read from its start", rewritten)
+                await asyncio.sleep(self._service.settings.follow_interval_seconds)
+            except (FrameError, TimeoutError, OSError, asyncssh.Error) as error:
+                self._troubled = True
+                self._complain(f"logs cannot be followed: {error!s:.200}")
+                await asyncio.sleep(self._backoff.next())
+
+    async def _follow(self) -> NoReturn:
+        service = self._service
+        settings = service.settings
+        silence = settings.beat_seconds * _SILENT_BEATS + _SLACK_SECONDS
+        parser = FrameParser(length_limit=settings.chunk_bytes + REPEATED_BYTES)
+        command = follow_command(settings, service.plan, self._positions.known(settings.max_files))
+        async with running(service.connection, command) as stream:
+            while True:
+                try:
+                    async with asyncio.timeout(silence):
+                        data = await stream.read()
+                except TimeoutError as error:
+                    raise FrameError(f"no sign of life for {silence:g} s") from error
+                if not data:
+                    words = sanitise(bytes(stream.errors[-300:]), 200)
+                    raise FrameError(f"the script ended ({stream.exit_status}) {words}")
+                for frame in parser.feed(data):
+                    await self._frame(frame)
+
+    async def _frame(self, frame: Frame) -> None:
+        before = self._positions.of(frame)
+        delivery = self._positions.take(frame, self._service.clock.now())
+        self._backoff.reset()
+        if self._troubled:
+            self._troubled = False
+            self._complain(None)
+        if delivery is None:
+            return
+        taken = False
+        try:
+            await self._take(delivery.chunk, delivery.position, delivery.kind)
+            taken = True
+        finally:
+            if not taken:
+                self._positions.restore(delivery.position.stream.path, before)
+
+
+class Probing:
+    """Looks at the host again and again, more often while it is watched."""
+
+    def __init__(self, service: Service, take: TakeProbe) -> None:
+        self._service = service
+        self._take = take
+        self._backoff = service.backoff()
+
+    async def run(self) -> NoReturn:
+        """Keep the channel going."""
+        while True:
+            parser = ProbeParser()
+            try:
+                await self._probe(parser)
+            except (ProbeError, TimeoutError, OSError, asyncssh.Error) as error:
+                reason = sanitise(str(error) or "no answer in time", 200)
+                log.info("a look at the host did not work: %s", reason)
+                if unfinished := parser.unfinished(reason):
+                    self._take(unfinished, self._service.clock.now())
+                await asyncio.sleep(self._backoff.next())
+
+    async def _probe(self, parser: ProbeParser) -> None:
+        """Look at one pace; returns when the pace is to change."""
+        service = self._service
+        interval = service.settings.probe_interval_seconds
+        if service.watch.watched:
+            interval = service.settings.watched_probe_seconds
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + interval + _LOOK_SECONDS
+        command = probe_command(service.plan, interval)
+        async with running(service.connection, command) as stream:
+            with service.watch.told(stream.stop):
+                while True:
+                    async with asyncio.timeout_at(deadline):
+                        data = await stream.read()
+                    if stream.stopped:
+                        return
+                    if not data:
+                        raise ProbeError(f"the script ended ({stream.exit_status})")
+                    for look in parser.feed(data):
+                        self._take(look, service.clock.now())
+                        self._backoff.reset()
+                        deadline = loop.time() + interval + _LOOK_SECONDS
+
+
+class StatusPolling:
+    """Asks the daemon for its status again and again, more often while it is watched."""
+
+    def __init__(self, service: Service, port: int, take: TakeStatus) -> None:
+        self._service = service
+        self._port = port
+        self._take = take
+
+    async def run(self) -> NoReturn:
+        """Keep asking."""
+        service = self._service
+        changed = asyncio.Event()
+        with service.watch.told(changed.set):
+            while True:
+                changed.clear()
+                await self._ask()
+                interval = service.settings.status_interval_seconds
+                if service.watch.watched:
+                    interval = service.settings.watched_status_seconds
+                try:
+                    # Hosts that came back together must not be asked together for ever.
+                    async with asyncio.timeout(interval * (0.9 + 0.2 * service.jitter())):
+                        await changed.wait()
+                except TimeoutError:
+                    continue
+
+    async def _ask(self) -> None:
+        clock = self._service.clock
+        try:
+            body = await fetch_status(self._service.connection, self._port)
+        except StatusError as error:
+            self._take(None, error.text, clock.now())
+        except (OSError, asyncssh.Error) as error:
+            self._take(None, sanitise(f"/status cannot be reached: {error}", 200), clock.now())
+        else:
+            self._take(body, None, clock.now())
