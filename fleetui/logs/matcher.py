@@ -113,7 +113,7 @@ def raw_token(literal: str) -> str:
     """Return the longest piece of a literal that known programs never cut with colour codes.
 
     Tracing colours keys, levels, targets and punctuation, aria2 its brackets and figures, so
-    pieces end there; a key before `=` and a level at the head are left out.
+    pieces end there, a key before `=` is left out, and a level at the head stands alone.
     """
     pieces = _CUT.split(literal.lower())
     best = ""
@@ -123,8 +123,6 @@ def raw_token(literal: str) -> str:
             piece = piece[: piece.rindex(" ")]
         level = _LEVEL.match(piece)
         if level is not None and level.end() < len(piece):
-            piece = piece[level.end() :]
-        piece = piece.strip()
-        if len(piece) > len(best):
-            best = piece
+            piece = max(level.group().strip(), piece[level.end() :], key=len)
+        best = max(best, piece.strip(), key=len)
     return best

@@ -5,6 +5,7 @@ have written. What could take exponential time there is refused.
 """
 
 import re
+import warnings
 from re import _constants as codes  # type: ignore[attr-defined]  # sre has no public parse tree
 from re import _parser as parser  # type: ignore[attr-defined]  # the same
 from typing import Any
@@ -24,8 +25,11 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         ValueError: it is not an expression, or it matches the empty text.
     """
     try:
-        pattern = re.compile(text, re.IGNORECASE)
-    except re.error as error:
+        with warnings.catch_warnings():
+            # Python warns of brackets whose meaning will change: ask for clear ones instead.
+            warnings.simplefilter("error")
+            pattern = re.compile(text, re.IGNORECASE)
+    except (re.error, Warning, OverflowError, RecursionError) as error:
         message = f"not a regular expression: {error}"
         raise ValueError(message) from error
     if pattern.search("") is not None:
@@ -35,6 +39,8 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 def check_untrusted(text: str) -> None:
     """Refuse an expression that could take very long on some line.
+
+    It must have passed `compile_pattern`.
 
     Raises:
         ValueError: it is too long, repeats a repeat, refers back, or looks around.

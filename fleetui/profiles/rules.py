@@ -9,6 +9,9 @@ from fleetui.profiles.patterns import check_untrusted, compile_pattern
 
 _KEYS = {"id", "kinds", "any", "pattern", "category", "unless", "stage", "signal", "fails"}
 
+_SEARCHABLE = re.compile(r'[^=:{}\[\]()|#"<>]{2}')
+"""What raw bytes can be searched for: two characters that no program cuts with colours."""
+
 
 def read_rules(data: dict[str, Any], name: str, text: str, *, user: bool) -> tuple[Rule, ...]:
     """Read the rules of one parsed file; `name` and `text` are for the errors.
@@ -65,11 +68,12 @@ def _rule(table: dict[str, Any], *, user: bool) -> Rule:
     literals = _texts(table, "any")
     if not literals:
         raise ValueError("any must name at least one literal; without one the rule would be slow")
-    short = [word for word in literals if not re.search(r"[\w%.:/-]{2}", word, re.ASCII)]
+    short = [word for word in literals if not _SEARCHABLE.search(word.strip())]
     if short:
         message = f"the literal {short[0]!r} is too short to search for"
         raise ValueError(message)
     pattern = table.get("pattern")
+    compiled = None if pattern is None else compile_pattern(pattern)
     if pattern is not None and user:
         check_untrusted(pattern)
     stage = table.get("stage")
@@ -80,7 +84,7 @@ def _rule(table: dict[str, Any], *, user: bool) -> Rule:
         id=table["id"],
         kinds=frozenset(kinds),
         any=literals,
-        pattern=None if pattern is None else compile_pattern(pattern),
+        pattern=compiled,
         category=table.get("category"),
         unless=_texts(table, "unless"),
         stage=None if stage is None else Stage(stage),

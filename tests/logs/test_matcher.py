@@ -1,0 +1,142 @@
+"""Rules on lines, and the raw search that finds their candidates."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleetui.domain.text import sanitise
+from fleetui.logs.decoder import SegmentDecoder
+from fleetui.logs.matcher import Matcher, raw_token
+from fleetui.logs.scanner import Candidate, Scanner
+from fleetui.logs.strip import strip_line
+from fleetui.logs.timestamps import stamp_of
+from fleetui.profiles.loader import load
+from fleetui.profiles.model import Rule
+
+RULES = [
+    Rule(id="pipe", kinds=frozenset({"bench"}), any=("broken pipe",), unless=("ignored",)),
+    Rule(
+        id="done",
+        kinds=frozenset({"*"}),
+        any=("partition GPU prove complete",),
+        pattern=re.compile(r"partition=(?P<partition>\d+)(?: gpu_ms=(?P<ms>\d+))?", re.IGNORECASE),
+    ),
+    Rule(id="key", kinds=frozenset({"*"}), any=("proof assembled job_id=",)),
+]
+PARTITION = (
+    b"\x1b[2m2026-03-12T07:05:30.582640Z\x1b[0m \x1b[32m INFO\x1b[0m \x1b[2mcuzk_core::engine"
+    b"\x1b[0m\x1b[2m:\x1b[0m partition GPU prove complete \x1b[3mpartition\x1b[0m\x1b[2m=\x1b[0m7"
+)
+
+
+def naive(rules: list[Rule], kind: str, text: str) -> list[str]:
+    lowered = text.lower()
+    return [
+        rule.id
+        for rule in rules
+        if rule.reads(kind)
+        and any(word.lower() in lowered for word in rule.any)
+        and not any(word.lower() in lowered for word in rule.unless)
+        and (rule.pattern is None or rule.pattern.search(text))
+    ]
+
+
+def test_fields_are_the_groups_that_took_part() -> None:
+    (match,) = Matcher(RULES).match("daemon", strip_line(PARTITION))
+    assert (match[0].id, match[1]) == ("done", {"partition": "7"})
+
+
+def test_kind_case_and_unless_are_heeded() -> None:
+    matcher = Matcher(RULES)
+    assert [rule.id for rule, _ in matcher.match("bench", "A BROKEN Pipe")] == ["pipe"]
+    assert matcher.match("curio", "a broken pipe") == []
+    assert matcher.match("bench", "a broken pipe, ignored") == []
+
+
+def test_tokens_avoid_what_programs_colour() -> None:
+    assert raw_token("proof assembled job_id=") == "proof assembled"
+    assert raw_token("ERROR failed to bind") == "failed to bind"
+    assert raw_token("cuzk_server::service: Prove ") == "cuzk_server"
+    assert raw_token(" CN:") == "cn"
+
+
+def test_every_literal_of_the_profiles_has_a_token() -> None:
+    for name in ("cuzk", "generic"):
+        for rule in load(name).rules:
+            for literal in rule.any:
+                assert len(raw_token(literal)) >= 2, (rule.id, literal)
+
+
+HEADS = st.sampled_from(
+    [b"", b"2026-03-12T07:04:18Z ", b"\x1b[2m2026-03-12T07:09:18.5Z\x1b[0m ", b"[entrypoint] 2026-03-12 07:00:04 "]
+)  # fmt: skip
+BODIES = st.sampled_from(
+    [
+        b"", b"nothing here", PARTITION, b"stream closed because of a broken pipe", b"broken pipe, ignored",
+        b"proof assembled \x1b[3mjob_id\x1b[0m\x1b[2m=\x1b[0mx", b"BROKEN PIPE \xe2\x80\x94 \xff", b"broken", b" pipe",
+    ]
+)  # fmt: skip
+ENDS = st.sampled_from([b"\n", b"\n", b"\r\n", b"\r", b"\n\n", b"\r\r\n"])
+LOGS = st.lists(st.tuples(HEADS, BODIES, ENDS).map(b"".join), max_size=30).map(b"".join)
+
+
+def plainly(data: bytes) -> list[tuple[str, int, int, str, float | None, float | None]]:
+    """The same by the plain decoder, line by line."""
+    decoder = SegmentDecoder()
+    last: float | None = None
+    found = []
+    for segment in decoder.feed(data):
+        stamp = stamp_of(segment.raw[:96], last if last is not None else 0.0)
+        text = sanitise(segment.raw)
+        for rule in naive(RULES, "bench", text):
+            found.append((rule, segment.line, segment.offset, str(text), stamp, last))
+        last = stamp if stamp is not None else last
+    return found
+
+
+def quickly(parts: list[bytes]) -> list[tuple[str, int, int, str, float | None, float | None]]:
+    matcher = Matcher(RULES).for_kind("bench")
+    scanner = Scanner(matcher)
+    candidates: list[Candidate] = [item for part in parts for item in scanner.feed(part, 0.0)]
+    return [
+        (rule.id, item.line, item.offset, str(item.text), item.stamp, item.inherited)
+        for item in candidates
+        for rule, _ in matcher.match(item.text)
+    ]
+
+
+@given(LOGS, st.lists(st.integers(0, 5000), max_size=12))
+def test_the_quick_path_finds_exactly_what_the_plain_one_does(
+    data: bytes, places: list[int]
+) -> None:
+    data += b"x"  # an undecided carriage return at the very end is decided by any next byte
+    edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    parts = [data[low:high] for low, high in zip(edges, edges[1:], strict=False)]
+    assert quickly(parts) == quickly([data]) == plainly(data)
+
+
+@given(LOGS, st.lists(st.integers(0, 5000), max_size=8))
+def test_line_count_and_tail_do_not_depend_on_the_split(data: bytes, places: list[int]) -> None:
+    def ends(parts: list[bytes]) -> tuple[int, object, float | None, float | None]:
+        scanner = Scanner(Matcher(RULES).for_kind("bench"))
+        for part in parts:
+            scanner.feed(part, 0.0)
+        return scanner.lines, scanner.tail, scanner.first_stamp, scanner.last_stamp
+
+    edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    parts = [data[low:high] for low, high in zip(edges, edges[1:], strict=False)]
+    assert ends(parts) == ends([data])
+
+
+def test_an_overlong_redraw_is_cut_and_what_follows_keeps_its_place() -> None:
+    head = b"broken pipe " + b"x" * 200_000
+    data = head + b"\r" + PARTITION + b"\nnext broken pipe\n"
+    for step in (len(data), 1000, 65_536):
+        parts = [data[low : low + step] for low in range(0, len(data), step)]
+        found = [(rule, line, offset) for rule, line, offset, *_ in quickly(parts)]
+        assert found == [
+            ("pipe", 1, 0),
+            ("done", 1, 0),
+            ("pipe", 2, len(head) + len(PARTITION) + 2),
+        ]

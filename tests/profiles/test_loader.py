@@ -1,0 +1,176 @@
+"""Profiles: what loads, what is refused and how that is said."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleetui.domain.stage import Stage
+from fleetui.profiles.loader import load
+from fleetui.profiles.model import ProfileError, glob_covers
+from fleetui.profiles.patterns import check_untrusted, compile_pattern
+
+RULE = """
+[[rule]]
+id = "mine"
+kinds = ["bench"]
+any = ["hello world"]
+"""
+
+
+def test_the_prover_profile_is_whole() -> None:
+    profile = load("cuzk")
+    kinds = {spec.kind for spec in profile.streams}
+    assert kinds == {"setup", "bench", "daemon", "config", "curio"}
+    assert profile.status_port == 9821
+    assert profile.kind_of("/tmp/cuzk.log") == "daemon"
+    assert profile.kind_of("/tmp/other.log") is None
+    assert profile.copies_of("setup")
+    assert not profile.copies_of("daemon")
+    assert profile.stage_limits[Stage.PARAM_FETCH] == 5400
+    assert "restart_daemon" in profile.actions
+    assert sum(profile.file_sizes.values()) == pytest.approx(133.3 * 2**30, rel=0.01)
+    ids = [rule.id for rule in profile.rules]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_generic_profile_knows_faults_but_no_stages() -> None:
+    profile = load("generic")
+    assert profile.rules
+    assert not any(rule.stage for rule in profile.rules)
+
+
+def test_the_operators_rules_are_added_to_every_profile(tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text(RULE)
+    rule = load("cuzk", tmp_path).rules[-1]
+    assert rule.id == "mine"
+    assert rule.user
+
+
+def test_the_operators_profile_replaces_or_extends_the_built_in_one(tmp_path: Path) -> None:
+    (tmp_path / "cuzk.toml").write_text('name = "cuzk"\n' + RULE)
+    assert [rule.id for rule in load("cuzk", tmp_path).rules] == ["mine"]
+    (tmp_path / "cuzk.toml").write_text(
+        'extends = "cuzk"\nstatus_port = 1\n[stage_limits]\nbench = 10\n' + RULE
+    )
+    profile = load("cuzk", tmp_path)
+    assert len(profile.rules) == len(load("cuzk").rules) + 1
+    assert profile.status_port == 1
+    assert profile.stage_limits[Stage.BENCH] == 10
+    assert profile.stage_limits[Stage.PARAM_FETCH] == 5400
+    assert profile.streams == load("cuzk").streams
+
+
+def test_extending_may_change_one_rule(tmp_path: Path) -> None:
+    changed = RULE.replace("mine", "bench.throughput")
+    (tmp_path / "cuzk.toml").write_text('extends = "cuzk"\n' + changed)
+    profile = load("cuzk", tmp_path)
+    (rule,) = [rule for rule in profile.rules if rule.id == "bench.throughput"]
+    assert rule.any == ("hello world",)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('any = ["hello world"]', "any must name at least one literal"),
+        ('kinds = ["bench"]', "kinds must name some of"),
+        ('id = "mine"', "it has no id"),
+    ],
+)
+def test_what_is_missing_is_said_with_file_line_and_rule(
+    tmp_path: Path, change: str, said: str
+) -> None:
+    (tmp_path / "own.toml").write_text(RULE + RULE.replace(change, "").replace("mine", "second"))
+    with pytest.raises(ProfileError) as caught:
+        load(tmp_path / "own.toml")
+    assert "own.toml:7: rule " in str(caught.value)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("addition", "said"),
+    [
+        ("pattern = '(unclosed'", "not a regular expression"),
+        ("pattern = 'x*'", "matches the empty text"),
+        ("pattern = '(a+)+b'", "repeats a repeat"),
+        ("pattern = '(a|aa)+b'", "repeats a choice"),
+        (r"pattern = '(a)\1'", "refers back"),
+        ("pattern = '(?=a)a'", "looks ahead"),
+        ("pattern = 'a.*b.*c.*d.*e'", "more than three open repeats"),
+        ("stage = 'nowhere'", "no such stage"),
+        ("colour = 'red'", "no such key: colour"),
+        ("fails = 'yes'", "fails must be true or false"),
+        ("unless = 'x'", "unless must be a list"),
+    ],
+)
+def test_bad_rules_are_refused(tmp_path: Path, addition: str, said: str) -> None:
+    (tmp_path / "own.toml").write_text(RULE + addition)
+    with pytest.raises(ProfileError, match="own.toml:2: rule mine: ") as caught:
+        load(tmp_path / "own.toml")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name = \n", "line 1"),
+        ("wrong = 1", "no such key: wrong"),
+        ('\n\ninclude = ["nothing"]', "no profile 'nothing'"),
+        ('extends = "own"', "no profile 'own'"),
+        ("[stage_limits]\nnowhere = 3", ":2: stage_limits: no such stage"),
+        ("[stage_limits]\nbench = -3", ":2: stage_limits: bench must be seconds above 0"),
+        ('[[streams]]\nkind = "log"\npatterns = ["tmp/x"]', ":3: 'tmp/x' is not an absolute path"),
+        ('[actions.x]\nfile = "../../etc/passwd"', "the file lies beside the profile"),
+        ('[actions.x]\nfile = "missing.sh"', "action x"),
+        ("status_port = true", "status_port must be a number"),
+        (RULE + RULE, ":7: rule mine: the id is used twice"),
+    ],
+)
+def test_bad_files_are_refused_with_a_place(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "own.toml").write_text(text)
+    with pytest.raises(ProfileError) as caught:
+        load(tmp_path / "own.toml")
+    assert said in str(caught.value)
+
+
+def test_including_in_a_circle_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('include = ["b"]')
+    (tmp_path / "b.toml").write_text('include = ["a"]')
+    with pytest.raises(ProfileError, match="includes itself"):
+        load("a", tmp_path)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ProfileError, match="cuzk"):
+        load("nothing")
+    with pytest.raises(ProfileError, match="cannot be read"):
+        load("/nonexistent/profile.toml")
+
+
+@given(st.text(max_size=80))
+def test_any_text_as_a_file_loads_or_is_refused(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "own.toml"
+        path.write_text(text, "utf-8")
+        try:
+            load(path)
+        except ProfileError as error:
+            assert str(path) in str(error) or "no profile" in str(error)
+
+
+@given(st.text(alphabet="ab+*?()[]|.{}1,\\d^$", max_size=20))
+def test_checking_a_pattern_never_breaks(text: str) -> None:
+    try:
+        compile_pattern(text)
+        check_untrusted(text)
+    except ValueError as error:
+        assert str(error)
+
+
+def test_globs_stay_inside_one_folder() -> None:
+    assert glob_covers("/tmp/cuzk*.log", "/tmp/cuzk-bench-daemon.log")
+    assert not glob_covers("/tmp/*.log", "/tmp/a/b.log")
+    assert not glob_covers("/tmp/?.log", "/tmp/ab.log")
+    assert not glob_covers("/tmp/a.log", "/tmp/axlog")
