@@ -1,0 +1,1 @@
+"""Pretend GPU hosts: files, processes, GPUs and daemons that live in fleet time."""

@@ -1,0 +1,156 @@
+"""`$((...))`: integer expressions with C's operators."""
+
+import re
+from collections.abc import Callable, MutableMapping
+
+_TOKEN = re.compile(
+    r"\s*(0[xX][0-9a-fA-F]+|\d+|[A-Za-z_]\w*"
+    r"|<<=|>>=|&&|\|\||<=|>=|==|!=|<<|>>|[-+*/%&|^]=|[-+*/%<>!~&|^?:=()])"
+)
+_LEVELS = (
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", "<=", ">", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*", "/", "%"),
+)
+
+
+class ArithmeticFault(Exception):
+    """The expression cannot be computed."""
+
+
+def evaluate(text: str, variables: MutableMapping[str, str]) -> int:
+    """Compute an expression; names are looked up in `variables` and may be assigned.
+
+    Raises:
+        ArithmeticFault: bad expression or division by zero.
+    """
+    tokens: list[str] = []
+    at = 0
+    text = text.strip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise ArithmeticFault(f'arithmetic expression: expecting primary: "{text}"')
+        tokens.append(match[1])
+        at = match.end()
+    if not tokens:
+        return 0
+    machine = _Evaluator(tokens, variables, text)
+    value = machine.assignment()
+    if machine.at < len(tokens):
+        raise ArithmeticFault(f'arithmetic expression: expecting EOF: "{text}"')
+    return _wrap(value)
+
+
+def _wrap(value: int) -> int:
+    return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+def _number(text: str) -> int:
+    try:
+        if re.fullmatch(r"[-+]?0\d+", text):
+            return int(text, 8)
+        return int(text, 0) if text else 0
+    except ValueError:
+        raise ArithmeticFault(f"Illegal number: {text}") from None
+
+
+class _Evaluator:
+    def __init__(self, tokens: list[str], variables: MutableMapping[str, str], text: str) -> None:
+        self.tokens = tokens
+        self.variables = variables
+        self.text = text
+        self.at = 0
+
+    def _peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def assignment(self) -> int:
+        name = self._peek()
+        follows = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else ""
+        if name.isidentifier() and follows.endswith("=") and follows not in {"==", "!=", "<=", ">="}:
+            self.at += 2
+            value = self.assignment()
+            if follows != "=":
+                value = _apply(follows[:-1], _number(self.variables.get(name, "")), value)
+            self.variables[name] = str(value)
+            return value
+        return self._conditional()
+
+    def _conditional(self) -> int:
+        value = self._binary(0)
+        if self._peek() != "?":
+            return value
+        self.at += 1
+        first = self.assignment()
+        if self._peek() != ":":
+            raise ArithmeticFault(f'arithmetic expression: expecting ":": "{self.text}"')
+        self.at += 1
+        second = self._conditional()
+        return first if value else second
+
+    def _binary(self, level: int) -> int:
+        if level == len(_LEVELS):
+            return self._unary()
+        value = self._binary(level + 1)
+        while (op := self._peek()) in _LEVELS[level]:
+            self.at += 1
+            value = _apply(op, value, self._binary(level + 1))
+        return value
+
+    def _unary(self) -> int:
+        token = self._peek()
+        self.at += 1
+        signs: dict[str, Callable[[int], int]] = {
+            "-": lambda v: -v,
+            "+": lambda v: v,
+            "!": lambda v: int(not v),
+            "~": lambda v: ~v,
+        }
+        if token in signs:
+            return signs[token](self._unary())
+        if token == "(":
+            value = self.assignment()
+            if self._peek() != ")":
+                raise ArithmeticFault(f'arithmetic expression: expecting ")": "{self.text}"')
+            self.at += 1
+            return value
+        if token[:1].isdigit():
+            return _number(token)
+        if token.isidentifier():
+            return _number(self.variables.get(token, "").strip())
+        raise ArithmeticFault(f'arithmetic expression: expecting primary: "{self.text}"')
+
+
+def _apply(op: str, left: int, right: int) -> int:
+    if op in {"/", "%"}:
+        if right == 0:
+            raise ArithmeticFault("division by zero")
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        return _wrap(quotient if op == "/" else left - quotient * right)
+    table: dict[str, Callable[[], int]] = {
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "<<": lambda: left << (right & 63),
+        ">>": lambda: left >> (right & 63),
+        "&": lambda: left & right,
+        "|": lambda: left | right,
+        "^": lambda: left ^ right,
+        "<": lambda: int(left < right),
+        "<=": lambda: int(left <= right),
+        ">": lambda: int(left > right),
+        ">=": lambda: int(left >= right),
+        "==": lambda: int(left == right),
+        "!=": lambda: int(left != right),
+        "&&": lambda: int(bool(left) and bool(right)),
+        "||": lambda: int(bool(left) or bool(right)),
+    }
+    return _wrap(table[op]())

@@ -1,0 +1,248 @@
+"""Words to fields: parameters, substitutions, splitting and file names."""
+
+from typing import TYPE_CHECKING
+
+from fleetui.simulator.hosts.shell.arithmetic import evaluate
+from fleetui.simulator.hosts.shell.patterns import (
+    is_pattern,
+    pattern_text,
+    strip_prefix,
+    strip_suffix,
+)
+from fleetui.simulator.hosts.shell.syntax import (
+    Arithmetic,
+    Literal,
+    Parameter,
+    Part,
+    Substitution,
+    Word,
+)
+
+if TYPE_CHECKING:
+    from fleetui.simulator.hosts.shell.interpreter import Shell
+
+
+class ExpansionFault(Exception):
+    """A word cannot be expanded (`${name:?text}`)."""
+
+
+# A piece is (text, quoted, splittable); None ends a field ("$@").
+_Piece = tuple[str, bool, bool] | None
+
+
+class Expander:
+    """Expands words with one shell's variables. `substituted` is the last substitution's status."""
+
+    def __init__(self, shell: "Shell") -> None:
+        self._shell = shell
+        self.substituted = 0
+
+    async def fields(self, words: tuple[Word, ...]) -> list[str]:
+        """Expand words as arguments: split and matched against file names."""
+        found: list[str] = []
+        for word in words:
+            if len(word) == 1 and isinstance(word[0], Literal) and not word[0].quoted:
+                text = word[0].text
+                if not is_pattern(text) and "\\" not in text and text[:1] != "~":
+                    found.append(text)
+                    continue
+            pieces = await self._pieces(self._tilde(word))
+            for field in self._split(pieces):
+                found.extend(self._names(field))
+        return found
+
+    async def single(self, word: Word) -> str:
+        """Expand a word to exactly one text: no splitting, no file names."""
+        if not word:
+            return ""
+        pieces = await self._pieces(self._tilde(word), joined=True)
+        return "".join(" " if piece is None else piece[0] for piece in pieces)
+
+    async def pattern(self, word: Word) -> str:
+        """Expand a word to a pattern; quoted characters stand for themselves."""
+        pieces = await self._pieces(word, joined=True)
+        return pattern_text([(" ", True) if piece is None else piece[:2] for piece in pieces])
+
+    @staticmethod
+    def _tilde(word: Word) -> Word:
+        first = word[0] if word else None
+        if isinstance(first, Literal) and not first.quoted:
+            if first.text == "~" or first.text.startswith("~/"):
+                return (Literal("/root", quoted=True), Literal(first.text[1:], quoted=False), *word[1:])
+        return word
+
+    # ------------------------------------------------------------------ pieces
+
+    async def _pieces(self, word: Word, *, joined: bool = False) -> list[_Piece]:
+        pieces: list[_Piece] = []
+        for part in word:
+            if isinstance(part, Literal):
+                pieces.append((part.text, part.quoted, False))
+            elif isinstance(part, Parameter):
+                await self._parameter(part, pieces, joined=joined)
+            elif isinstance(part, Substitution):
+                text = await self._shell.substitute(part.body)
+                pieces.append((text, part.quoted, not part.quoted))
+            else:
+                pieces.append((await self._arithmetic(part), part.quoted, not part.quoted))
+        return pieces
+
+    async def _arithmetic(self, part: Arithmetic) -> str:
+        return str(evaluate(await self.single(part.word), self._shell.variables))
+
+    def value(self, name: str) -> str | None:
+        """Return a parameter's value; None when it is not set."""
+        shell = self._shell
+        if name.isdigit():
+            index = int(name)
+            if index == 0:
+                return shell.name
+            return shell.positional[index - 1] if index <= len(shell.positional) else None
+        special = {
+            "?": lambda: str(shell.status),
+            "#": lambda: str(len(shell.positional)),
+            "$": lambda: str(shell.pid),
+            "!": lambda: shell.last_background,
+            "-": lambda: "".join(sorted(shell.options)),
+        }.get(name)
+        return special() if special is not None else shell.variables.get(name)
+
+    async def _parameter(self, part: Parameter, pieces: list[_Piece], *, joined: bool) -> None:
+        if part.name in {"@", "*"}:
+            await self._positional(part, pieces, joined=joined)
+            return
+        value = self.value(part.name)
+        op = part.op
+        if op:
+            if op == "length":
+                value = str(len(value or ""))
+            elif op[-1] in "-=+?":
+                missing = value is None or (op[0] == ":" and value == "")
+                if missing != (op[-1] == "+"):
+                    await self._default(part, pieces, joined=joined)
+                    return
+                if op[-1] == "+":
+                    value = ""
+            elif value:
+                value = self._stripped(value, op, await self.pattern(part.word or ()))
+        elif value is None and "u" in self._shell.options:
+            raise ExpansionFault(f"{part.name}: parameter not set")
+        pieces.append((value or "", part.quoted, not part.quoted))
+
+    @staticmethod
+    def _stripped(value: str, op: str, pattern: str) -> str:
+        strip = strip_suffix if op[0] == "%" else strip_prefix
+        return strip(value, pattern, longest=len(op) == 2)
+
+    async def _default(self, part: Parameter, pieces: list[_Piece], *, joined: bool) -> None:
+        word: tuple[Part, ...] = part.word or ()
+        kind = part.op[-1]
+        if kind == "?":
+            raise ExpansionFault(f"{part.name}: {await self.single(word) or 'parameter not set'}")
+        if kind == "=":
+            value = await self.single(word)
+            self._shell.variables[part.name] = value
+            pieces.append((value, part.quoted, not part.quoted))
+            return
+        # Unquoted text of a default is split, as the value would have been.
+        for piece in await self._pieces(word, joined=joined):
+            if piece is None:
+                pieces.append(None)
+            else:
+                quoted = piece[1] or part.quoted
+                pieces.append((piece[0], quoted, not quoted))
+
+    async def _positional(self, part: Parameter, pieces: list[_Piece], *, joined: bool) -> None:
+        values = self._shell.positional
+        if part.op == "length":
+            pieces.append((str(len(values)), part.quoted, False))
+            return
+        if part.op and part.op[-1] in "-+" and bool(values) == (part.op[-1] == "+"):
+            await self._default(part, pieces, joined=joined)
+            return
+        if part.op:
+            values = values if part.op[-1] != "+" else []
+        if (part.quoted or joined) and part.name == "*":
+            separator = self._shell.variables.get("IFS", " \t\n")[:1]
+            pieces.append((separator.join(values), part.quoted, not part.quoted))
+            return
+        for index, value in enumerate(values):
+            if index:
+                pieces.append(None)
+            pieces.append((value, part.quoted, not part.quoted))
+        if not values and part.quoted:
+            pieces.append(("", True, True))  # marks an empty "$@": no field by itself
+
+    # ------------------------------------------------------------------ fields
+
+    def _split(self, pieces: list[_Piece]) -> list[list[tuple[str, bool]]]:
+        ifs = self._shell.variables.get("IFS", " \t\n")
+        blank = "".join(char for char in ifs if char in " \t\n")
+        fields: list[list[tuple[str, bool]]] = []
+        current: list[tuple[str, bool]] | None = None
+        for piece in pieces:
+            if piece is None:
+                fields.append(current or [])
+                current = None
+                continue
+            text, quoted, splittable = piece
+            if quoted and splittable:
+                continue
+            if not splittable or not ifs:
+                if text or quoted:
+                    current = current or []
+                    current.append((text, quoted))
+                continue
+            at, end = 0, len(text)
+            while at < end:
+                char = text[at]
+                if char not in ifs:
+                    stop = at
+                    while stop < end and text[stop] not in ifs:
+                        stop += 1
+                    current = current if current is not None else []
+                    current.append((text[at:stop], False))
+                    at = stop
+                    continue
+                hard = False
+                while at < end and text[at] in ifs:
+                    if text[at] not in blank:
+                        if hard or (current is None and not hard):
+                            if current is None:
+                                fields.append([])
+                        if current is not None:
+                            fields.append(current)
+                            current = None
+                        hard = True
+                    elif current is not None and not hard:
+                        fields.append(current)
+                        current = None
+                        hard = self._hard_follows(text, at, blank, ifs)
+                        if hard:
+                            at = self._hard_end(text, at, blank)
+                            continue
+                    at += 1
+        if current is not None:
+            fields.append(current)
+        return fields
+
+    @staticmethod
+    def _hard_follows(text: str, at: int, blank: str, ifs: str) -> bool:
+        while at < len(text) and text[at] in blank:
+            at += 1
+        return at < len(text) and text[at] in ifs
+
+    @staticmethod
+    def _hard_end(text: str, at: int, blank: str) -> int:
+        while text[at] in blank:
+            at += 1
+        return at + 1
+
+    def _names(self, field: list[tuple[str, bool]]) -> list[str]:
+        text = "".join(piece for piece, _ in field)
+        if "f" in self._shell.options or all(quoted for _, quoted in field):
+            return [text]
+        pattern = pattern_text(field)
+        if not is_pattern(pattern):
+            return [text]
+        return self._shell.machine.files.glob(pattern, self._shell.cwd) or [text]
