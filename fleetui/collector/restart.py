@@ -3,6 +3,7 @@
 import asyncio
 
 from fleetui.collector.acts import Course, Tools, differs, done, failed, refused, unsure
+from fleetui.collector.script_words import words_of
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.intent import Intent
 from fleetui.domain.text import sanitise
@@ -95,10 +96,3 @@ async def _seen_restarted(watcher: Watcher, before: float | None, seconds: float
             return "its uptime began anew"
         await asyncio.sleep(LOOK_SECONDS)
     return None
-
-
-def words_of(output: str | bytes) -> dict[str, str]:
-    """Read a script's `NAME=VALUE` lines; a later one of a name counts."""
-    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
-    return {str(sanitise(name)): str(sanitise(value)) for name, _, value in pairs}

@@ -25,6 +25,7 @@ from fleetui.profiles.model import Profile
 from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.link import HostLink, LinkSink
+from fleetui.ssh.login import Login
 from fleetui.ssh.settings import FollowPlan
 from fleetui.store.interface import CollectorStore, FenceLostError, Lease, StoreError
 from fleetui.store.sqlite import SqliteStore
@@ -143,6 +144,7 @@ async def _start_parts(
     keeper = HostKeyKeeper(store, lease)
     plan = follow_plan(settings.profile)
     gate = HandshakeGate(settings.ssh.max_handshakes)
+    login = Login(settings.ssh)
 
     def make_link(
         instance_id: int, sink: LinkSink, positions: Mapping[str, StreamPosition]
@@ -150,12 +152,13 @@ async def _start_parts(
         return HostLink(
             instance_id,
             settings.ssh,
-            plan,
+            profile=plan,
             host_keys=host_keys,
             sink=sink,
             resume=positions,
             gate=gate,
             clock=settings.clock,
+            login=login,
         )
 
     def make_watcher(instance: Instance, remains: resume.Remains | None) -> Watcher:

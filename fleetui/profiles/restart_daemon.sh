@@ -9,11 +9,9 @@
 # 6 new one did not stay.
 
 daemons() {
-    # A zombie is listed as "cuzk-daemon <defunct>" and so left out.
-    for word in $(ps -eo pid=,comm= | grep ' cuzk-daemon$'); do
-        if [ "$word" != cuzk-daemon ]; then
-            echo "$word"
-        fi
+    # A zombie (its parent has not looked) holds nothing and cannot be ended.
+    ps -eo stat=,pid=,comm= | grep ' cuzk-daemon$' | grep -v '^Z' | while read -r state pid name; do
+        echo "$pid"
     done
 }
 
@@ -117,7 +115,7 @@ fi
 
 waited=0
 new=
-while [ -z "$new" ] && [ "$waited" -lt 20 ]; do
+while [ -z "$new" ] && [ "$waited" -lt 10 ]; do
     sleep 1
     new=$(daemons | tail -n 1)
     waited=$((waited + 1))
