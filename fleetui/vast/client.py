@@ -1,0 +1,241 @@
+"""The Vast API as the collector needs it: walks, single looks, actions, the account."""
+
+import asyncio
+import random
+from typing import Any
+
+import httpx
+
+from fleetui.domain.clock import Clock, SystemClock
+from fleetui.domain.instance import Instance, Walk, WalkOutcome
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.vast.answers import (
+    Account,
+    ActionResult,
+    ApiSettings,
+    Presence,
+    PresenceKind,
+    WalkResult,
+)
+from fleetui.vast.errors import Trouble, VastError
+from fleetui.vast.gates import number, whole
+from fleetui.vast.limiter import Endpoint, Limiter
+from fleetui.vast.rows import SELECT_COLUMNS, read_row
+from fleetui.vast.transport import CALL_DEADLINE_SECONDS, Call, Reply, Transport
+
+__all__ = [
+    "Account",
+    "ActionResult",
+    "ApiSettings",
+    "Presence",
+    "PresenceKind",
+    "VastClient",
+    "WalkResult",
+]
+
+PAGE_ROWS = 25
+MOST_PAGES = 400
+WALK_DEADLINE_SECONDS = 900.0
+ERROR_CATEGORY = "vast_api_error"
+
+
+class VastClient:
+    """Asks one account's API. Times in its answers are the clock's (fleet time)."""
+
+    def __init__(
+        self,
+        settings: ApiSettings,
+        limiter: Limiter,
+        http: httpx.AsyncClient,
+        *,
+        clock: Clock | None = None,
+        randomness: random.Random | None = None,
+        deadline_seconds: float = CALL_DEADLINE_SECONDS,
+    ) -> None:
+        self._transport = Transport(settings, limiter, http, randomness, deadline_seconds)
+        self._clock = clock or SystemClock()
+
+    async def walk(self) -> WalkResult:
+        """Read the whole list. Whatever goes wrong makes the walk failed, never short.
+
+        Complete is only what brought as many different rows as the last page's
+        `total_instances` (facts: vast_api.md rule R1).
+        """
+        walker = _Walker(self._transport)
+        started = self._clock.now()
+        try:
+            async with asyncio.timeout(WALK_DEADLINE_SECONDS):
+                error = await walker.run()
+        except TimeoutError:
+            error = sanitise(f"the list took more than {WALK_DEADLINE_SECONDS:.0f} s")
+        walk = Walk(
+            started_at=started,
+            ended_at=self._clock.now(),
+            outcome=WalkOutcome.COMPLETE if error is None else WalkOutcome.FAILED,
+            rows=walker.rows,
+            total_reported=walker.total,
+            error=error,
+            error_category=None if error is None else ERROR_CATEGORY,
+        )
+        if error is not None:
+            return WalkResult(walk)
+        return WalkResult(walk, tuple(walker.instances.values()), walker.unreadable)
+
+    async def single(self, instance_id: int, *, urgent: bool = True) -> Presence:
+        """Look at one id. Gone is only what section 2.3 of the facts calls gone."""
+        path = f"/api/v0/instances/{instance_id}/"
+        reply = await self._transport.send(
+            Call(Endpoint.SINGLE, "GET", path, {"owner": "me"}, urgent=urgent)
+        )
+        problem = reply.problem
+        if problem is not None:
+            if problem.trouble is Trouble.NO_SUCH_INSTANCE:
+                return Presence(PresenceKind.GONE, reason=problem.text)
+            return Presence(PresenceKind.UNKNOWN, reason=problem.text)
+        if "instances" not in reply.data:
+            return _unknown("the answer lacks 'instances'")
+        row = reply.data["instances"]
+        if row is None:
+            return Presence(PresenceKind.GONE, reason=sanitise("the API has no such instance"))
+        if isinstance(row, list) and len(row) == 1:
+            row = row[0]
+        instance = read_row(row)
+        if instance is None or instance.instance_id != instance_id:
+            return _unknown("the answer is not about this instance")
+        return Presence(PresenceKind.PRESENT, instance)
+
+    async def destroy(self, instance_id: int) -> ActionResult:
+        """Ask for the end of a contract; one that is gone already counts as done."""
+        path = f"/api/v0/instances/{instance_id}/"
+        reply = await self._act(Call(Endpoint.DESTROY, "DELETE", path))
+        problem = reply.problem
+        if problem is not None and problem.trouble is Trouble.NO_SUCH_INSTANCE:
+            gone = sanitise("it was gone already")
+            return ActionResult(ok=True, text=gone, code=problem.status)
+        return _result(reply)
+
+    async def set_state(self, instance_id: int, state: str) -> ActionResult:
+        """Ask for `running` or `stopped`. Only a stop is repeated by itself.
+
+        Raises:
+            ValueError: another state.
+        """
+        if state not in ("running", "stopped"):
+            raise ValueError(f"no such state: {state!r}")
+        return await self._manage(instance_id, {"state": state}, repeatable=state == "stopped")
+
+    async def label(self, instance_id: int, text: str) -> ActionResult:
+        """Give an instance a label."""
+        return await self._manage(instance_id, {"label": text}, repeatable=True)
+
+    async def reboot(self, instance_id: int) -> ActionResult:
+        """Stop and start the container; its data stays."""
+        path = f"/api/v0/instances/reboot/{instance_id}/"
+        return _result(await self._act(Call(Endpoint.REBOOT, "PUT", path, repeatable=False)))
+
+    async def recycle(self, instance_id: int) -> ActionResult:
+        """Make the container anew in its place; its data is lost."""
+        path = f"/api/v0/instances/recycle/{instance_id}/"
+        return _result(await self._act(Call(Endpoint.RECYCLE, "PUT", path, repeatable=False)))
+
+    async def account(self) -> Account:
+        """Read the account's money and nothing else of it.
+
+        Raises:
+            VastError: the API did not answer usably.
+        """
+        reply = await self._transport.send(
+            Call(Endpoint.ACCOUNT, "GET", "/api/v0/users/current/", {"owner": "me"})
+        )
+        if reply.problem is not None:
+            raise VastError(reply.problem)
+        return Account(number(reply.data.get("balance")), number(reply.data.get("credit")))
+
+    async def _manage(
+        self, instance_id: int, body: dict[str, object], *, repeatable: bool
+    ) -> ActionResult:
+        path = f"/api/v0/instances/{instance_id}/"
+        call = Call(Endpoint.MANAGE, "PUT", path, body=body, repeatable=repeatable)
+        return _result(await self._act(call))
+
+    async def _act(self, call: Call) -> Reply:
+        return await self._transport.send(call)
+
+
+class _Walker:
+    """One pass in progress."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.instances: dict[int, Instance] = {}
+        self.unreadable = 0
+        self.rows = 0
+        self.total: int | None = None
+
+    async def run(self) -> SafeText | None:
+        """Read page after page; returns why the pass failed, or `None`."""
+        seen: set[str] = set()
+        query: dict[str, object] = {
+            "limit": PAGE_ROWS,
+            "select_cols": list(SELECT_COLUMNS),
+            "order_by": [{"col": "id", "dir": "asc"}],
+        }
+        for _ in range(MOST_PAGES):
+            reply = await self._transport.send(
+                Call(Endpoint.LIST, "GET", "/api/v1/instances/", query)
+            )
+            if reply.problem is not None:
+                return reply.problem.text
+            error = self._take(reply.data)
+            if error is not None:
+                return sanitise(error)
+            token = reply.data.get("next_token")
+            if not token:
+                return self._judge()
+            if not isinstance(token, str) or token in seen:
+                return sanitise("the list turns in a circle")
+            seen.add(token)
+            query["after_token"] = token
+        return sanitise(f"the list has more than {MOST_PAGES} pages")
+
+    def _take(self, page: Any) -> str | None:  # noqa: ANN401 - decoded JSON
+        if "instances" not in page:
+            return "the answer lacks 'instances'"
+        rows = page["instances"]
+        if rows is None:
+            rows = []
+        if not isinstance(rows, list):
+            return "'instances' is not a list"
+        total = page.get("total_instances")
+        if total != 0 and whole(total) is None:
+            return "the answer lacks 'total_instances'"
+        self.total = whole(total) or 0
+        for raw in rows:
+            self.rows += 1
+            instance = read_row(raw)
+            if instance is None:
+                self.unreadable += 1
+            else:
+                self.instances[instance.instance_id] = instance
+        return None
+
+    def _judge(self) -> SafeText | None:
+        found = len(self.instances) + self.unreadable
+        if found == self.total and self.rows == found:
+            return None
+        return sanitise(f"the list brought {found} of {self.total} instances")
+
+
+def _unknown(reason: str) -> Presence:
+    return Presence(PresenceKind.UNKNOWN, reason=sanitise(reason))
+
+
+def _result(reply: Reply) -> ActionResult:
+    problem = reply.problem
+    if problem is not None:
+        code = 401 if problem.trouble is Trouble.AUTH else problem.status
+        return ActionResult(ok=False, text=problem.text, code=code)
+    said = reply.data.get("msg")
+    return ActionResult(
+        ok=True, text=sanitise(said if isinstance(said, str) else "", 300), code=reply.status
+    )

@@ -1,0 +1,123 @@
+"""What is known of the fleet, and what a walk changes in it. Pure: no I/O, no time of its own."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fleetui.domain.instance import Instance, WalkOutcome
+from fleetui.domain.intent import Event
+from fleetui.domain.text import sanitise
+from fleetui.vast.answers import Presence, PresenceKind, WalkResult
+
+WALKS_TO_SUSPECT = 2
+MOST_SUSPECTS = 10
+"""Suspects handed out after one walk; each costs a single look at two seconds' spacing."""
+_PRICE_STEP = 1e-6
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a walk changed: rows seen, ids that need a single look, events for the timeline."""
+
+    upserts: tuple[Instance, ...] = ()
+    suspects: tuple[int, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+class Inventory:
+    """The known instances. Only two complete walks and a "gone" together remove one (rule R2).
+
+    `known` gives what an earlier run left: rows and when each was last seen.
+    """
+
+    def __init__(self, known: Iterable[tuple[Instance, float]] = ()) -> None:
+        self._known = {instance.instance_id: instance for instance, _ in known}
+        self._misses: dict[int, int] = {}
+        self._stopping: set[int] = set()
+        self._turn = 0
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """Every instance that is not proven gone."""
+        return tuple(self._known.values())
+
+    def expect_stop(self, instance_id: int) -> None:
+        """Note that somebody here asked for a stop, so that it is not taken for an outbid."""
+        self._stopping.add(instance_id)
+
+    def apply(self, result: WalkResult) -> Changes:
+        """Take in a walk; a failed one changes nothing."""
+        if result.walk.outcome is not WalkOutcome.COMPLETE:
+            return Changes()
+        at = result.walk.ended_at
+        events: list[Event] = []
+        for instance in result.instances:
+            before = self._known.get(instance.instance_id)
+            events += self._differences(before, instance, at)
+            self._known[instance.instance_id] = instance
+            self._misses.pop(instance.instance_id, None)
+        if not result.unreadable:
+            listed = {instance.instance_id for instance in result.instances}
+            for instance_id in self._known.keys() - listed:
+                self._misses[instance_id] = self._misses.get(instance_id, 0) + 1
+        return Changes(result.instances, self._suspects(), tuple(events))
+
+    def confirm(self, instance_id: int, presence: Presence) -> bool:
+        """Weigh a single look at a suspect; true when its absence is now proven.
+
+        It is forgotten then. A look that finds it clears the suspicion; one that does not tell
+        leaves it for the next walk.
+        """
+        if presence.kind is PresenceKind.PRESENT:
+            self._misses.pop(instance_id, None)
+            return False
+        missed = self._misses.get(instance_id, 0) >= WALKS_TO_SUSPECT
+        if presence.kind is not PresenceKind.GONE or not missed:
+            return False
+        del self._misses[instance_id]
+        del self._known[instance_id]
+        self._stopping.discard(instance_id)
+        return True
+
+    def _suspects(self) -> tuple[int, ...]:
+        """Choose whom to look at, taking turns when there are too many."""
+        due = sorted(key for key, count in self._misses.items() if count >= WALKS_TO_SUSPECT)
+        if len(due) <= MOST_SUSPECTS:
+            return tuple(due)
+        self._turn = (self._turn + MOST_SUSPECTS) % len(due)
+        return tuple((due + due)[self._turn : self._turn + MOST_SUSPECTS])
+
+    def _differences(self, before: Instance | None, now: Instance, at: float) -> list[Event]:
+        if before is None:
+            title = " ".join(str(part) for part in (now.num_gpus, now.gpu_name) if part)
+            return [_event(at, "new", now, f"new instance: {title or 'unknown GPUs'}")]
+        events: list[Event] = []
+        if before.actual_status != now.actual_status:
+            text = f"{before.actual_status or 'provisioning'} -> {now.actual_status or 'unknown'}"
+            events.append(_event(at, "status", now, text))
+        if _moved(before.price_running, now.price_running):
+            text = f"price {before.price_running:.4f} -> {now.price_running:.4f} $/h"
+            events.append(_event(at, "price", now, text))
+        if before.ssh_addresses != now.ssh_addresses:
+            places = ", ".join(f"{place.host}:{place.port}" for place in now.ssh_addresses)
+            events.append(_event(at, "address", now, f"ssh at {places or 'no address'}"))
+        if _stopped(now):
+            asked = now.instance_id in self._stopping
+            if now.is_bid and not _stopped(before) and not asked:
+                text = f"outbid: stopped, the least bid is {now.min_bid or 0.0:.4f} $/h"
+                events.append(_event(at, "outbid", now, text))
+        elif _stopped(before):
+            self._stopping.discard(now.instance_id)
+        return events
+
+
+def _stopped(instance: Instance) -> bool:
+    states = (instance.cur_state, instance.intended_status, instance.next_state)
+    return all(state == "stopped" for state in states)
+
+
+def _moved(before: float | None, now: float | None) -> bool:
+    return before is not None and now is not None and abs(before - now) > _PRICE_STEP
+
+
+def _event(at: float, kind: str, instance: Instance, text: str) -> Event:
+    return Event(at=at, kind=kind, text=sanitise(text), instance_id=instance.instance_id)
