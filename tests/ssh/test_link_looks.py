@@ -1,0 +1,118 @@
+"""Looks at the host and the daemon's status, through a real OpenSSH server."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from link_stage import linked, until
+from openssh import Sshd, free_port, serving
+
+from fleetui.reading.probe_output import parse_probe
+from fleetui.ssh.settings import FollowPlan
+
+SECTIONS = {
+    "ps", "cgroup.memory.events", "cgroup.memory.max", "cgroup.memory.current", "loadavg", "df",
+    "files", "ss", "dmesg", "nvidia-smi",
+}  # fmt: skip
+
+
+@asynccontextmanager
+async def daemon(answer: bytes) -> AsyncIterator[int]:
+    """Listen on loopback and give one answer to whoever asks."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        assert request.startswith(b"GET /status HTTP/1.1\r\n")
+        writer.write(answer)
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+async def test_a_look_has_all_sections_and_reads_as_a_probe(
+    shared_sshd: Sshd, tmp_path: Path
+) -> None:
+    weights = tmp_path / "v28 stacked.params"
+    weights.write_bytes(b"x" * 1234)
+    plan = FollowPlan(
+        streams=(("bench", f"{tmp_path}/a.log"),), probe_paths=(f"{tmp_path}/*.params",)
+    )
+    async with linked(shared_sshd, plan) as (_, sink):
+        await until(lambda: len(sink.probes) > 1, "two looks")
+    look = sink.probes[-1]
+    assert set(look) == SECTIONS
+    assert look["nvidia-smi"], "a missing tool is reported, or a present one answers"
+    probe = parse_probe(look, 1.0)
+    assert probe.files is not None
+    assert [(file.path, file.size) for file in probe.files] == [(str(weights), 1234)]
+    assert probe.processes is not None
+    assert any(process.pid == os.getpid() for process in probe.processes)
+    # Our own commands name the workload's files and must not pass for the workload.
+    assert not any("fleetui-" in process.args[:300] and "set --" in process.args for process in probe.processes)
+    assert probe.disk_total_kib
+    assert probe.load is not None
+    assert probe.listening
+
+
+async def test_watching_makes_looks_more_frequent(shared_sshd: Sshd, tmp_path: Path) -> None:
+    plan = FollowPlan(streams=(("bench", f"{tmp_path}/a.log"),), status_port=free_port())
+    from link_stage import quick
+
+    settings = quick(shared_sshd, probe_interval_seconds=3600, status_interval_seconds=3600)
+    async with linked(shared_sshd, plan, settings=settings) as (link, sink):
+        await until(lambda: len(sink.probes) == 1 and len(sink.statuses) == 1, "the first looks")
+        link.set_watched(True)
+        await until(lambda: len(sink.probes) > 3 and len(sink.statuses) > 3, "more of them")
+
+
+async def test_the_status_is_read_and_an_absent_one_is_no_error(
+    shared_sshd: Sshd, tmp_path: Path
+) -> None:
+    body = b'{"uptime_secs": 1}'
+    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+    answer = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    streams = (("bench", f"{tmp_path}/a.log"),)
+    async with daemon(answer) as port, daemon(head + b"\r\n" + body) as bare_port:
+        for each in (port, bare_port):
+            plan = FollowPlan(streams=streams, status_port=each)
+            async with linked(shared_sshd, plan) as (_, sink):
+                await until(lambda: len(sink.statuses) > 1, "answers")
+                assert set(sink.statuses) == {(body, None)}
+    plan = FollowPlan(streams=streams, status_port=free_port())
+    async with linked(shared_sshd, plan) as (_, sink):
+        await until(lambda: len(sink.statuses) > 1, "answers")
+        assert set(sink.statuses) == {(None, None)}
+
+
+async def test_unusable_answers_are_errors_with_words(shared_sshd: Sshd, tmp_path: Path) -> None:
+    cases = {
+        b"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n": "503",
+        b"SSH-2.0-what\r\n\r\n": "no HTTP answer",
+        b"": "no HTTP answer",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + b" " * 5_000_000: "longer than",
+    }
+    for answer, words in cases.items():
+        async with daemon(answer) as port:
+            plan = FollowPlan(streams=(("bench", f"{tmp_path}/a.log"),), status_port=port)
+            async with linked(shared_sshd, plan) as (_, sink):
+                await until(lambda: bool(sink.statuses), "an answer")  # noqa: B023 - awaited here
+                body, error = sink.statuses[0]
+                assert body is None
+                assert words in str(error)
+
+
+async def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    with serving(folder, options=("AllowTcpForwarding no",)) as server:
+        plan = FollowPlan(streams=(("bench", f"{tmp_path}/a.log"),), status_port=free_port())
+        async with linked(server, plan) as (_, sink):
+            await until(lambda: bool(sink.statuses), "an answer")
+            assert "cannot be reached" in str(sink.statuses[0][1])
