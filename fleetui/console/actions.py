@@ -1,0 +1,194 @@
+"""Every action of the console as data: bindings, footer, help and documentation come from here."""
+
+import msgspec
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing the operator can do.
+
+    `keys` are textual's key names, the first one is shown. `name` is the method `action_NAME`
+    of the scope's screen (or the app). `footer` is its short word there (empty: not shown),
+    `rank` orders the footer. A `dangerous` action is not bound at all when read-only.
+    """
+
+    id: str
+    keys: tuple[str, ...]
+    name: str
+    title: str
+    scope: str
+    footer: str = ""
+    rank: int = 50
+    dangerous: bool = False
+
+
+KEY_WORDS = {
+    "question_mark": "?",
+    "slash": "/",
+    "comma": ",",
+    "full_stop": ".",
+    "down": "↓",
+    "up": "↑",
+    "left": "←",
+    "right": "→",
+    "shift+left": "shift+←",
+    "shift+right": "shift+→",
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "ctrl+d": "^d",
+    "ctrl+u": "^u",
+    "ctrl+c": "^c",
+    "ctrl+l": "^l",
+    "ctrl+q": "^q",
+    "shift+tab": "shift+tab",
+}
+_ASCII_WORDS = {"↓": "down", "↑": "up", "←": "left", "→": "right"}
+
+SCOPES = {
+    "app": "Everywhere",
+    "fleet": "Fleet table",
+    "log": "Log",
+    "lists": "Failures, activity, details",
+}
+
+ACTIONS: tuple[Action, ...] = (
+    Action(id="app.help", keys=("question_mark", "f1"), name="help", title="show these keys",
+           scope="app", footer="help", rank=90),
+    Action(id="app.fleet", keys=("1",), name="show_fleet", title="the fleet", scope="app"),
+    Action(id="app.pulse", keys=("2",), name="show_pulse",
+           title="charts of proofs and cost per hour", scope="app", footer="pulse", rank=70),
+    Action(id="app.logs", keys=("3",), name="show_logs",
+           title="the selected instance's log on the whole screen", scope="app"),
+    Action(id="app.failures", keys=("4",), name="show_failures",
+           title="failures, grouped by their signature", scope="app", footer="failures", rank=60),
+    Action(id="app.activity", keys=("5",), name="show_activity",
+           title="activity: intents, audit, events", scope="app", footer="activity", rank=65),
+    Action(id="app.undo", keys=("u",), name="undo", title="take back a pending destroy",
+           scope="app"),
+    Action(id="app.redraw", keys=("ctrl+l",), name="redraw", title="draw the screen anew",
+           scope="app"),
+    Action(id="app.quit", keys=("q", "ctrl+q"), name="leave",
+           title="back one level; at the top, quit", scope="app", footer="quit", rank=95),
+    Action(id="app.no_act", keys=("ctrl+c",), name="no_act",
+           title="never acts: only says how to quit", scope="app"),
+    Action(id="fleet.down", keys=("j", "down"), name="cursor(1)", title="next row", scope="fleet"),
+    Action(id="fleet.up", keys=("k", "up"), name="cursor(-1)", title="previous row",
+           scope="fleet"),
+    Action(id="fleet.top", keys=("g", "home"), name="cursor_top", title="first row",
+           scope="fleet"),
+    Action(id="fleet.bottom", keys=("G", "end"), name="cursor_bottom", title="last row",
+           scope="fleet"),
+    Action(id="fleet.page_down", keys=("pagedown", "ctrl+d"), name="cursor_page(1)",
+           title="a page down", scope="fleet"),
+    Action(id="fleet.page_up", keys=("pageup", "ctrl+u"), name="cursor_page(-1)",
+           title="a page up", scope="fleet"),
+    Action(id="fleet.open", keys=("enter",), name="open", title="details of the instance",
+           scope="fleet", footer="details", rank=10),
+    Action(id="fleet.filter", keys=("slash",), name="filter",
+           title="filter: words, stage=warmup gpu~4090 rate<min age>5m !label~test",
+           scope="fleet", footer="filter", rank=30),
+    Action(id="fleet.failures_only", keys=("z",), name="failures_only",
+           title="only rows with trouble, on and off", scope="fleet", footer="trouble only",
+           rank=35),
+    Action(id="fleet.sort_right", keys=("full_stop",), name="sort(1)",
+           title="sort by the next column", scope="fleet", footer="sort", rank=45),
+    Action(id="fleet.sort_left", keys=("comma",), name="sort(-1)",
+           title="sort by the column before", scope="fleet"),
+    Action(id="fleet.invert", keys=("I",), name="invert", title="turn the order round",
+           scope="fleet"),
+    Action(id="fleet.inspector", keys=("i",), name="toggle_inspector",
+           title="details pane on and off", scope="fleet"),
+    Action(id="fleet.log", keys=("l",), name="toggle_log", title="log pane on and off",
+           scope="fleet", footer="log", rank=20),
+    Action(id="fleet.log_full", keys=("L",), name="log_full",
+           title="log on the whole screen", scope="fleet"),
+    Action(id="fleet.pane", keys=("tab",), name="next_pane", title="into the log or details pane",
+           scope="fleet"),
+    Action(id="fleet.back", keys=("escape",), name="back",
+           title="close the log, then clear the filter", scope="fleet"),
+    Action(id="fleet.restart", keys=("R",), name="restart", title="restart the proving daemon…",
+           scope="fleet", footer="restart", rank=50, dangerous=True),
+    Action(id="fleet.destroy", keys=("D", "f9"), name="destroy",
+           title="destroy the instance… (type the last 4 digits of its id)",
+           scope="fleet", footer="destroy", rank=55, dangerous=True),
+    Action(id="log.down", keys=("j", "down"), name="line(1)", title="a line down", scope="log"),
+    Action(id="log.up", keys=("k", "up"), name="line(-1)", title="a line up", scope="log"),
+    Action(id="log.page_down", keys=("pagedown", "ctrl+d", "space"), name="page(1)",
+           title="a page down", scope="log"),
+    Action(id="log.page_up", keys=("pageup", "ctrl+u"), name="page(-1)", title="a page up",
+           scope="log"),
+    Action(id="log.top", keys=("g", "home"), name="top",
+           title="the oldest loaded line; again: load older ones", scope="log"),
+    Action(id="log.bottom", keys=("G", "end"), name="bottom",
+           title="the newest line, and follow", scope="log"),
+    Action(id="log.follow", keys=("F",), name="follow", title="follow new lines, on and off",
+           scope="log", footer="follow", rank=20),
+    Action(id="log.left", keys=("left",), name="shift(-8)", title="scroll left", scope="log"),
+    Action(id="log.right", keys=("right",), name="shift(8)", title="scroll right", scope="log"),
+    Action(id="log.half_left", keys=("shift+left",), name="shift_half(-1)",
+           title="half a screen left", scope="log"),
+    Action(id="log.half_right", keys=("shift+right",), name="shift_half(1)",
+           title="half a screen right", scope="log"),
+    Action(id="log.next_stream", keys=("tab",), name="stream(1)", title="next log file",
+           scope="log", footer="next file", rank=15),
+    Action(id="log.previous_stream", keys=("shift+tab",), name="stream(-1)",
+           title="previous log file", scope="log"),
+    Action(id="log.search", keys=("slash",), name="search", title="search in the log",
+           scope="log", footer="search", rank=30),
+    Action(id="log.next", keys=("n",), name="next_match(1)", title="next match", scope="log"),
+    Action(id="log.previous", keys=("N",), name="next_match(-1)", title="previous match",
+           scope="log"),
+    Action(id="log.next_error", keys=("e",), name="error(1)", title="next error", scope="log",
+           footer="error", rank=25),
+    Action(id="log.previous_error", keys=("E",), name="error(-1)", title="previous error",
+           scope="log"),
+    Action(id="log.full", keys=("f",), name="full", title="log on the whole screen, on and off",
+           scope="log", footer="full", rank=35),
+    Action(id="log.close", keys=("l", "escape"), name="close", title="back to the table",
+           scope="log", footer="close", rank=40),
+    Action(id="lists.down", keys=("j", "down"), name="scroll(1)", title="down", scope="lists"),
+    Action(id="lists.up", keys=("k", "up"), name="scroll(-1)", title="up", scope="lists"),
+    Action(id="lists.page_down", keys=("pagedown", "ctrl+d"), name="scroll_page(1)",
+           title="a page down", scope="lists"),
+    Action(id="lists.page_up", keys=("pageup", "ctrl+u"), name="scroll_page(-1)",
+           title="a page up", scope="lists"),
+    Action(id="lists.top", keys=("g", "home"), name="scroll_top", title="to the top",
+           scope="lists"),
+    Action(id="lists.bottom", keys=("G", "end"), name="scroll_bottom", title="to the end",
+           scope="lists"),
+    Action(id="lists.open", keys=("enter",), name="choose",
+           title="show the chosen group's instances in the fleet", scope="lists"),
+    Action(id="lists.back", keys=("escape", "z"), name="leave", title="back", scope="lists",
+           footer="back", rank=10),
+)  # fmt: skip
+
+
+def actions(scope: str, *, read_only: bool) -> tuple[Action, ...]:
+    """Return the actions of a scope; the dangerous ones do not exist when read-only."""
+    return tuple(
+        action
+        for action in ACTIONS
+        if action.scope == scope and not (read_only and action.dangerous)
+    )
+
+
+def key_word(key: str, *, ascii_only: bool = False) -> str:
+    """Return a key as it is printed."""
+    word = KEY_WORDS.get(key, key.upper() if key.startswith("f") and key[1:].isdigit() else key)
+    if ascii_only:
+        for sign, name in _ASCII_WORDS.items():
+            word = word.replace(sign, name)
+    return word
+
+
+def keymap_markdown() -> str:
+    """Return the keymap as Markdown tables, for the README."""
+    lines: list[str] = []
+    for scope, title in SCOPES.items():
+        lines += [f"**{title}**", "", "| key | what it does |", "|---|---|"]
+        for action in actions(scope, read_only=False):
+            keys = " ".join(f"`{key_word(key)}`" for key in action.keys)
+            mark = " ⚠" if action.dangerous else ""
+            lines.append(f"| {keys}{mark} | {action.title} |")
+        lines.append("")
+    return "\n".join(lines)

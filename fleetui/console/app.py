@@ -1,0 +1,342 @@
+"""The console: wires the store to the screens. It reads facts and writes intents, no more."""
+
+import asyncio
+import os
+import time
+import uuid
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import BindingType
+
+from fleetui.console.acting import PendingDestroy, destroy_target, new_intent, restart_target
+from fleetui.console.binding import bindings_map
+from fleetui.console.fleet_state import FleetState
+from fleetui.console.glyphs import Glyphs
+from fleetui.console.inspect import Subject
+from fleetui.console.modals.confirm import Answer, ConfirmDialog, DestroyDialog, RestartDialog
+from fleetui.console.modals.help import HelpScreen
+from fleetui.console.palette import THEME
+from fleetui.console.screens.base import FleetUIScreen
+from fleetui.console.screens.fleet import FleetScreen
+from fleetui.console.screens.lists import ActivityScreen, FailuresScreen
+from fleetui.console.screens.pulse import PulseScreen
+from fleetui.console.styles import style_sheets
+from fleetui.console.terminal import mouse_wanted
+from fleetui.domain.clock import Clock
+from fleetui.domain.intent import Intent, IntentState, Verb
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.store.interface import ViewerStore
+
+TICK_SECONDS = 0.25
+PULL_SECONDS = 0.5
+CURSOR_REST_SECONDS = 0.1
+HEARTBEAT_SECONDS = 2.0
+HEARTBEAT_LIFE_SECONDS = 10.0
+STORE_DEADLINE_SECONDS = 5.0
+SPARK_HOURS = 6.0
+
+
+class FleetApp(App[None]):
+    """The operator's screen on one store.
+
+    `actor` goes into every intent; `account` names whose fleet it is. With `read_only` no key
+    that acts is bound, and an intent is refused however it came about.
+    """
+
+    TITLE = "FleetUI"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(
+        self,
+        store: ViewerStore,
+        *,
+        clock: Clock,
+        actor: str,
+        account: str,
+        read_only: bool = False,
+        ascii_only: bool = False,
+        undo_seconds: float = 5.0,
+    ) -> None:
+        super().__init__(css_path=style_sheets())
+        self.store = store
+        self.state = FleetState(clock)
+        self.glyphs = Glyphs(ascii_only)
+        self.actor = sanitise(actor, 120)
+        self.account = sanitise(account, 60)
+        self.read_only = read_only
+        self.viewer = f"{self.actor} {uuid.uuid4().hex[:8]}"
+        self.fleet_screen = FleetScreen(self.state, self.glyphs, read_only=read_only)
+        self.pending: PendingDestroy | None = None
+        self._undo_seconds = undo_seconds
+        self._asked_to_quit = False
+        self._watched: dict[str, Intent] = {}
+        self._wake = asyncio.Event()
+        self._bindings = bindings_map("app", read_only=read_only)
+        self.register_theme(THEME)
+        self.theme = THEME.name
+
+    def on_mount(self) -> None:
+        """Show the fleet and start the loops."""
+        self.push_screen(self.fleet_screen)
+        for name, loop in (
+            ("follow", self._follow()),
+            ("pull", self._pull()),
+            ("heartbeat", self._heartbeat()),
+        ):
+            self.run_worker(loop, name=name, group=name, exit_on_error=False)
+
+    # -- the loops: each owned here, named, and ended with the app -----------------------------
+
+    async def _follow(self) -> None:
+        while True:
+            changed: set[int] = set()
+            try:
+                async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                    if self.state.loaded:
+                        view = await self.store.follow(self.state.revision)
+                    else:
+                        view = await self.store.fleet()
+                changed = self.state.apply(view)
+                self._tell(changed)
+            except Exception as error:  # noqa: BLE001 - any trouble of the store is shown, never fatal
+                self._trouble(error)
+            self._advance_pending()
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def _pull(self) -> None:
+        while True:
+            self._wake.clear()
+            screen = self.screen
+            try:
+                if isinstance(screen, FleetUIScreen):
+                    async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                        await screen.pull()
+            except Exception as error:  # noqa: BLE001 - the same
+                self._trouble(error)
+            try:
+                await asyncio.wait_for(self._wake.wait(), PULL_SECONDS)
+                # Let the cursor come to rest: a held key must not read every row it passes.
+                await asyncio.sleep(CURSOR_REST_SECONDS)
+            except TimeoutError:
+                pass
+
+    async def _heartbeat(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                    until = self.state.now() + HEARTBEAT_LIFE_SECONDS * self.state.speed
+                    await self.store.watch(self.viewer, self.fleet_screen.table.cursor_id, until)
+                    await self._look_after_intents()
+            except Exception as error:  # noqa: BLE001 - the same
+                self._trouble(error)
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    def wake(self) -> None:
+        """Read for the screen that is shown soon, without waiting for the next pull."""
+        self._wake.set()
+
+    def _tell(self, changed: set[int]) -> None:
+        screen = self.screen
+        if isinstance(screen, ConfirmDialog):
+            screen.fleet_changed()
+            self.fleet_screen.fleet_changed(changed)
+        elif isinstance(screen, FleetUIScreen):
+            screen.fleet_changed(changed)
+
+    def _trouble(self, error: Exception) -> None:
+        if isinstance(error, TimeoutError):
+            error = TimeoutError(f"no answer within {STORE_DEADLINE_SECONDS:.0f} s")
+        self.state.fail(error)
+        screen = self.screen
+        if isinstance(screen, FleetUIScreen) and screen.is_mounted:
+            screen.draw_bars()
+
+    # -- reading -------------------------------------------------------------------------------
+
+    async def read_subject(self, instance_id: int) -> Subject | None:
+        """Read all that the inspector shows of an instance."""
+        row = self.state.row(instance_id)
+        if row is None:
+            return None
+        now = self.state.now()
+        return Subject(
+            row=row,
+            reading=await self.store.reading(instance_id),
+            instance=await self.store.instance(instance_id),
+            samples=await self.store.samples(instance_id, now - SPARK_HOURS * 3600),
+            now=now,
+        )
+
+    # -- acting --------------------------------------------------------------------------------
+
+    def ask_restart(self, instance_id: int | None) -> None:
+        """Open the restart dialog on the instance as it is now."""
+        row = None if instance_id is None else self.state.rows.get(instance_id)
+        if row is None or self.read_only:
+            return
+        target = restart_target(row)
+        dialog = RestartDialog(target, self.state, self.glyphs, account=self.account)
+        self._ask(dialog, Verb.RESTART_DAEMON)
+
+    def ask_destroy(self, instance_id: int | None) -> None:
+        """Open the destroy dialog on the instance as it is now."""
+        row = None if instance_id is None else self.state.rows.get(instance_id)
+        if row is None or self.read_only:
+            return
+        if self.pending is not None:
+            self.say("another destroy is pending: u takes it back")
+            return
+        subject = self.fleet_screen.subject
+        known = subject if subject and subject.row.instance_id == row.instance_id else None
+        target = destroy_target(row, known, self.state.now())
+        dialog = DestroyDialog(target, self.state, self.glyphs, account=self.account)
+        self._ask(dialog, Verb.DESTROY)
+
+    def _ask(self, dialog: ConfirmDialog, verb: Verb) -> None:
+        table = self.fleet_screen.table
+        table.pinned = True
+
+        def answered(answer: Answer) -> None:
+            table.pinned = False
+            if answer != "confirmed":
+                self.say(f"{verb.value.replace('_', ' ')} cancelled: nothing was done")
+                return
+            intent = new_intent(dialog.target.row, verb, self.actor, self.state.now())
+            if verb is Verb.DESTROY and self._undo_seconds > 0:
+                self.pending = PendingDestroy(intent, time.monotonic() + self._undo_seconds)
+                self._advance_pending()
+            else:
+                self._send(intent)
+
+        self.push_screen(dialog, answered)
+
+    def pending_line(self) -> str:
+        """Say what is about to be done and how to stop it; empty when nothing is."""
+        if self.pending is None:
+            return ""
+        left = max(self.pending.due - time.monotonic(), 0.0)
+        return f" destroying {self.pending.intent.instance_id} in {left + 0.999:.0f} s: u takes it back"
+
+    def _advance_pending(self) -> None:
+        pending = self.pending
+        if pending is not None and time.monotonic() >= pending.due:
+            self.pending = None
+            self._send(pending.intent)
+        screen = self.screen
+        if pending is not None and isinstance(screen, FleetUIScreen):
+            screen.draw_bars()
+
+    def _send(self, intent: Intent) -> None:
+        if self.read_only:
+            self.say("read-only: nothing was done", severity="error")
+            return
+        word = "destroying" if intent.verb is Verb.DESTROY else "restarting"
+        self.state.acting[intent.instance_id] = SafeText(word)
+        self.run_worker(self._write(intent), name=f"intend {intent.intent_id}", group="intend", exit_on_error=False)
+        self.fleet_screen.table.update_rows({intent.instance_id})
+
+    async def _write(self, intent: Intent) -> None:
+        words = f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}"
+        try:
+            async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                await self.store.intend(intent)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
+            self.state.acting.pop(intent.instance_id, None)
+            self.say(f"{words} was not asked for: {error or type(error).__name__}", severity="error")
+            return
+        self._watched[intent.intent_id] = intent
+        self.say(f"{words}: asked the collector")
+        self.wake()
+
+    async def _look_after_intents(self) -> None:
+        for intent_id, asked in list(self._watched.items()):
+            intent = await self.store.intent(intent_id)
+            if intent is None or not (intent.state.is_final or intent.state is IntentState.UNKNOWN):
+                continue
+            del self._watched[intent_id]
+            self.state.acting.pop(asked.instance_id, None)
+            words = f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}: {intent.state.value}"
+            if intent.result:
+                words += f", {intent.result}"
+            good = intent.state is IntentState.DONE
+            self.say(words, severity="information" if good else "error")
+            self.fleet_screen.table.update_rows({asked.instance_id})
+
+    def say(self, text: str, *, severity: str = "information") -> None:
+        """Show a short note; never read as markup."""
+        words = self.glyphs.plain(sanitise(text, 300))
+        level = "error" if severity == "error" else "information"
+        self.notify(words, severity=level, markup=False, timeout=6 if level == "error" else 4)  # type: ignore[arg-type]
+
+    # -- actions of the registry ---------------------------------------------------------------
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        self.push_screen(HelpScreen(self.glyphs, read_only=self.read_only))
+
+    def action_show_fleet(self) -> None:
+        """Go to the fleet."""
+        while len(self.screen_stack) > 1 and self.screen is not self.fleet_screen:
+            self.pop_screen()
+
+    def action_show_pulse(self) -> None:
+        """Go to the charts."""
+        self._show(PulseScreen(ascii_only=self.glyphs.ascii_only))
+
+    def action_show_logs(self) -> None:
+        """Go to the selected instance's log."""
+        self.action_show_fleet()
+        if not self.fleet_screen.has_class("-full"):
+            self.fleet_screen.action_log_full()
+
+    def action_show_failures(self) -> None:
+        """Go to the failures."""
+        self._show(FailuresScreen())
+
+    def action_show_activity(self) -> None:
+        """Go to the activity."""
+        self._show(ActivityScreen())
+
+    def _show(self, screen: FleetUIScreen) -> None:
+        if type(self.screen) is type(screen):
+            return
+        self.action_show_fleet()
+        self.push_screen(screen)
+
+    def action_undo(self) -> None:
+        """Take back the pending destroy."""
+        if self.pending is None:
+            self.say("nothing is pending")
+            return
+        instance_id = self.pending.intent.instance_id
+        self.pending = None
+        self.say(f"destroy {instance_id} taken back: nothing was done")
+        screen = self.screen
+        if isinstance(screen, FleetUIScreen):
+            screen.draw_bars()
+
+    def action_redraw(self) -> None:
+        """Draw everything anew."""
+        self.screen.refresh(layout=True)
+
+    def action_no_act(self) -> None:
+        """Ctrl+c never acts."""
+        self.say("q quits; ctrl+c does nothing here")
+
+    def action_leave(self) -> None:
+        """Back one level; at the top, quit. A pending destroy makes it ask once."""
+        if self.screen is not self.fleet_screen:
+            self.pop_screen()
+        elif self.pending is not None and not self._asked_to_quit:
+            self._asked_to_quit = True
+            self.say("a destroy is pending: q again quits and takes it back")
+        else:
+            self.pending = None
+            self.exit()
+
+
+def run_options() -> dict[str, bool]:
+    """Return what `App.run_async` should be told of this terminal."""
+    return {"mouse": mouse_wanted(os.environ)}

@@ -1,0 +1,267 @@
+"""The fleet table's columns: their width, their place in line, their words and their order."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from fleetui.console import figures
+from fleetui.console.fitting import fit
+from fleetui.console.glyphs import STAGE_TONES, STAGE_WORDS, Glyphs
+from fleetui.console.palette import Piece
+from fleetui.domain.finding import Severity
+from fleetui.domain.host import SshState
+from fleetui.domain.reading import FleetRow
+from fleetui.domain.stage import Stage
+
+SEVERITY_TONES = {Severity.CRITICAL: "bad", Severity.WARNING: "warn", Severity.INFO: "dim"}
+BUSY_STAGES = frozenset(
+    {
+        Stage.PARAM_FETCH, Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP,
+        Stage.DAEMON_RESTART, Stage.BENCH, Stage.RUNNING,
+    }
+)  # fmt: skip
+SILENCE_WORTH_NOTING_SECONDS = 300.0
+HOT_CELSIUS = 85.0
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """What a row is drawn against: the time and which values are too old to be trusted.
+
+    `stale_before` is the fleet time before which an API row counts as missed.
+    """
+
+    now: float
+    glyphs: Glyphs
+    stale_before: float = 0.0
+    speed: float = 1.0
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """One column. `need` ranks who stays when the screen is narrow (0 always stays).
+
+    `key` orders rows; rows for which it is `None` go last in either direction.
+    """
+
+    name: str
+    title: str
+    width: int
+    need: int
+    key: Callable[[FleetRow], float | str | None]
+    cell: Callable[[FleetRow, Scene, int], list[Piece]]
+    right: bool = False
+    flexible: bool = False
+
+
+def _id(row: FleetRow, _: Scene, width: int) -> list[Piece]:
+    return [(fit(str(row.instance_id), width), "strong")]
+
+
+def _label(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    return [(fit(scene.glyphs.plain(row.label or ""), width, more=scene.glyphs["more"]), "text")]
+
+
+def _gpu(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    count = f"{row.num_gpus}x " if row.num_gpus else ""
+    text = scene.glyphs.plain(count + (row.gpu or figures.UNKNOWN))
+    return [(fit(text, width, more=scene.glyphs["more"]), "text")]
+
+
+def _stage(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    if row.acting:
+        word = scene.glyphs.plain(row.acting)
+        return [(fit(f"{scene.glyphs['busy']} {word}", width), "warn bold")]
+    tone = STAGE_TONES.get(row.stage, "busy")
+    again = f" #{row.attempt}" if row.attempt > 1 else ""
+    text = f"{scene.glyphs.stage(row.stage)} {STAGE_WORDS[row.stage]}{again}"
+    return [(fit(text, width, more=scene.glyphs["more"]), tone)]
+
+
+def _since(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    seconds = None if row.stage_since is None else scene.now - row.stage_since
+    text = figures.age(seconds) if seconds is not None else ""
+    return [(fit(scene.glyphs.plain(text), width, right=True), "dim")]
+
+
+def _progress(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    if row.progress_fraction is None:
+        text = scene.glyphs.plain(row.progress_text or "")
+        return [(fit(text, width, more=scene.glyphs["more"]), "dim")]
+    number = figures.percent(row.progress_fraction).rjust(4)
+    if width < 9:
+        return [(fit(number, width, right=True), "text")]
+    done, rest = scene.glyphs.bar(row.progress_fraction, width - 5)
+    return [(done, "active"), (rest, "faint"), (" " + number, "text")]
+
+
+def _eta(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    text = "" if row.eta_seconds is None else figures.age(row.eta_seconds)
+    return [(fit(scene.glyphs.plain(text), width, right=True), "dim")]
+
+
+def _rate(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    least = "" if row.min_rate is None or width < 11 else f"/{figures.rate(row.min_rate)}"
+    value = figures.rate(row.proofs_per_hour) if row.proofs_per_hour is not None else ""
+    if not value:
+        value = figures.UNKNOWN
+        tone = "faint"
+    elif row.min_rate is not None and (row.proofs_per_hour or 0.0) < row.min_rate:
+        tone = "bad"
+    else:
+        tone = "ok" if row.min_rate is not None else "text"
+    value = ("<" if tone == "bad" else "") + value
+    # The minimum is set left in a field of its own so that the figures stay aligned.
+    room = 5 if width >= 11 else 0
+    pieces = [(fit(scene.glyphs.plain(value), width - room, right=True), tone)]
+    return [*pieces, (fit(least, room), "faint")] if room else pieces
+
+
+def _cost(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    text = scene.glyphs.plain(figures.money(row.cost_per_hour))
+    return [(fit(text, width, right=True), "text")]
+
+
+def _proof(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    known = row.cost_per_proof is not None
+    text = scene.glyphs.plain(figures.money(row.cost_per_proof, 3))
+    return [(fit(text, width, right=True), "text" if known else "faint")]
+
+
+def _load(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    old = row.gpu_at is not None and scene.now - row.gpu_at > 120.0 * scene.speed
+    known = row.gpu_util is not None
+    util = f"{row.gpu_util:.0f}%" if row.gpu_util is not None else figures.UNKNOWN
+    idle = row.stage is Stage.RUNNING and row.gpu_util is not None and row.gpu_util < 1
+    tone = "faint" if old or not known else "warn" if idle else "text"
+    pieces = [(fit(scene.glyphs.plain(util), min(width, 4), right=True), tone)]
+    if width >= 9:
+        temp = f"{row.gpu_temp:.0f}°" if row.gpu_temp is not None else ""
+        hot = row.gpu_temp is not None and row.gpu_temp >= HOT_CELSIUS
+        shown = "faint" if old else "warn" if hot else "dim"
+        pieces.append((fit(scene.glyphs.plain(temp), width - 4, right=True), shown))
+    return pieces
+
+
+def _byte_age(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    seconds = None if row.newest_byte_at is None else scene.now - row.newest_byte_at
+    quiet = row.stage in BUSY_STAGES and (seconds or 0.0) > SILENCE_WORTH_NOTING_SECONDS
+    text = figures.age(seconds)
+    if row.ssh not in (SshState.CONNECTED, SshState.NONE, SshState.CONNECTING):
+        # A dead source keeps its age and says that it is dead.
+        return [(fit(scene.glyphs.plain(text) + "!", width, right=True), "warn")]
+    tone = "warn" if quiet else "faint" if seconds is None else "dim"
+    return [(fit(scene.glyphs.plain(text), width, right=True), tone)]
+
+
+def _finding(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    if row.finding_severity is None:
+        return [(" " * width, "dim")]
+    tone = SEVERITY_TONES[row.finding_severity]
+    more = f" +{row.findings - 1}" if row.findings > 1 else ""
+    head = f"{scene.glyphs.severity(row.finding_severity)} {row.finding_category or '?'}{more}"
+    head = scene.glyphs.plain(head)
+    room = width - len(head) - 2
+    if room < 8 or not row.finding_summary:
+        return [(fit(head, width, more=scene.glyphs["more"]), tone)]
+    summary = fit(scene.glyphs.plain(row.finding_summary), room, more=scene.glyphs["more"])
+    return [(head, tone), ("  ", "dim"), (summary, "dim")]
+
+
+def _finding_key(row: FleetRow) -> float:
+    return float(row.finding_severity.rank) if row.finding_severity else 9.0
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column(name="id", title="id", width=9, need=0, key=lambda r: float(r.instance_id), cell=_id),
+    Column(name="label", title="label", width=12, need=5, key=lambda r: r.label, cell=_label),
+    Column(name="gpu", title="GPU", width=16, need=2, key=lambda r: r.gpu, cell=_gpu),
+    Column(
+        name="stage", title="stage", width=13, need=0,
+        key=lambda r: float(list(Stage).index(r.stage)), cell=_stage,
+    ),
+    Column(
+        name="in", title="for", width=5, need=11, right=True,
+        key=lambda r: None if r.stage_since is None else -r.stage_since, cell=_since,
+    ),
+    Column(
+        name="progress", title="progress", width=13, need=3,
+        key=lambda r: r.progress_fraction, cell=_progress,
+    ),
+    Column(
+        name="eta", title="ETA", width=5, need=6, right=True,
+        key=lambda r: r.eta_seconds, cell=_eta,
+    ),
+    Column(
+        name="rate", title="proofs/h", width=11, need=1, right=True,
+        key=lambda r: r.proofs_per_hour, cell=_rate,
+    ),
+    Column(
+        name="cost", title="$/h", width=5, need=4, right=True,
+        key=lambda r: r.cost_per_hour, cell=_cost,
+    ),
+    Column(
+        name="proof", title="$/proof", width=7, need=8, right=True,
+        key=lambda r: r.cost_per_proof, cell=_proof,
+    ),
+    Column(
+        name="util", title="GPU load", width=9, need=9, right=True,
+        key=lambda r: r.gpu_util, cell=_load,
+    ),
+    Column(
+        name="age", title="log", width=5, need=7, right=True,
+        key=lambda r: None if r.newest_byte_at is None else -r.newest_byte_at, cell=_byte_age,
+    ),
+    Column(
+        name="finding", title="finding", width=16, need=0, flexible=True,
+        key=_finding_key, cell=_finding,
+    ),
+)  # fmt: skip
+BY_NAME = {column.name: column for column in COLUMNS}
+SQUEEZED = {"rate": 8, "progress": 5, "gpu": 11, "label": 8, "util": 4}
+"""Widths of columns that can also be drawn shorter."""
+GAP = 1
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """Which columns a table of a given width shows, each with its width."""
+
+    width: int
+    columns: tuple[tuple[Column, int], ...]
+
+
+def layout(width: int) -> Layout:
+    """Choose the columns for `width` cells: by need, squeezed where that lets more stay."""
+    usable = max(width - 2, 0)
+    chosen: dict[str, int] = {}
+    for column in sorted(COLUMNS, key=lambda column: column.need):
+        for wanted in (column.width, SQUEEZED.get(column.name)):
+            if wanted is None:
+                continue
+            if sum(chosen.values()) + GAP * len(chosen) + wanted <= usable or column.need == 0:
+                chosen[column.name] = wanted
+                break
+    kept = [(column, chosen[column.name]) for column in COLUMNS if column.name in chosen]
+    spare = usable - sum(size for _, size in kept) - GAP * (len(kept) - 1)
+    if spare < 0:
+        kept = _shrink(kept, -spare)
+        spare = 0
+    widened = []
+    for column, size in kept:
+        extra = 0
+        if column.name == "label" and spare > 12:
+            extra = min(8, spare // 4)
+        widened.append((column, size + extra))
+        spare -= extra
+    return Layout(
+        width,
+        tuple((column, size + (spare if column.flexible else 0)) for column, size in widened),
+    )
+
+
+def _shrink(kept: list[tuple[Column, int]], lacking: int) -> list[tuple[Column, int]]:
+    """Take cells from the rightmost columns of a table that is too narrow for its core."""
+    result: list[tuple[Column, int]] = []
+    for column, size in reversed(kept):
+        taken = min(lacking, size)
+        lacking -= taken
+        result.append((column, size - taken))
+    return list(reversed(result))

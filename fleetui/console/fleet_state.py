@@ -1,0 +1,136 @@
+"""The console's own picture of the fleet: fed by views, read by widgets. Pure."""
+
+from collections import Counter
+
+import msgspec
+
+from fleetui.domain.clock import Clock
+from fleetui.domain.finding import Severity
+from fleetui.domain.instance import Walk, WalkOutcome
+from fleetui.domain.reading import FleetRow
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.store.interface import CollectorHealth, FleetView
+
+MISSED_WALK_SECONDS = 60.0
+"""Real seconds without a complete API walk after which rows count as stale."""
+COLLECTOR_SILENCE_SECONDS = 15.0
+"""Real seconds without a word of the collector after which it counts as absent."""
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Sums over the live rows; the proof rate sums measured rates only."""
+
+    instances: int = 0
+    burn: float = 0.0
+    proofs_per_hour: float = 0.0
+    measured: int = 0
+
+
+class FleetState:
+    """Rows by id and what is known of the collector and the last walk."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.speed = float(getattr(clock, "speed", 1.0))
+        self.rows: dict[int, FleetRow] = {}
+        self.revision = 0
+        self.last_walk: Walk | None = None
+        self.last_complete_walk: Walk | None = None
+        self.health: CollectorHealth | None = None
+        self.lease_held = False
+        self.loaded = False
+        self.trouble: SafeText | None = None
+        self.acting: dict[int, SafeText] = {}
+
+    def apply(self, view: FleetView) -> set[int]:
+        """Take a view in; returns the ids whose row is new, changed or removed."""
+        changed: set[int] = set()
+        if view.whole or not self.loaded:
+            kept = {row.instance_id for row in view.rows}
+            changed |= self.rows.keys() - kept
+            for instance_id in self.rows.keys() - kept:
+                del self.rows[instance_id]
+        for row in view.rows:
+            if self.rows.get(row.instance_id) != row:
+                self.rows[row.instance_id] = row
+                changed.add(row.instance_id)
+        for instance_id in view.removed:
+            if self.rows.pop(instance_id, None) is not None:
+                changed.add(instance_id)
+        self.revision = view.revision
+        self.last_walk = view.last_walk
+        self.last_complete_walk = view.last_complete_walk
+        self.health = view.health
+        self.lease_held = view.lease_held
+        self.loaded = True
+        self.trouble = None
+        return changed
+
+    def fail(self, error: BaseException) -> None:
+        """Note that the store could not be read; what is known stays."""
+        text = str(error) or type(error).__name__
+        self.trouble = sanitise(text, 200)
+
+    def row(self, instance_id: int) -> FleetRow | None:
+        """Return a row with the word for what this console has asked to be done to it."""
+        row = self.rows.get(instance_id)
+        word = self.acting.get(instance_id)
+        if row is None or word is None or row.acting:
+            return row
+        return msgspec.structs.replace(row, acting=word)
+
+    def now(self) -> float:
+        """Return the fleet's time."""
+        return self.clock.now()
+
+    def totals(self) -> Totals:
+        """Sum what the fleet costs and proves."""
+        rates = [r.proofs_per_hour for r in self.rows.values() if r.proofs_per_hour is not None]
+        burn = sum(row.cost_per_hour or 0.0 for row in self.rows.values())
+        return Totals(len(self.rows), burn, sum(rates), len(rates))
+
+    def severities(self) -> Counter[Severity]:
+        """Count rows by the severity of their worst finding."""
+        return Counter(row.finding_severity for row in self.rows.values() if row.finding_severity)
+
+    def categories(self, severity: Severity) -> list[tuple[str, int]]:
+        """Count rows by category of their first finding, the most frequent first."""
+        counts = Counter(
+            row.finding_category or "?"
+            for row in self.rows.values()
+            if row.finding_severity is severity
+        )
+        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+    def walk_age(self) -> float | None:
+        """Return the age of the last complete API walk in fleet seconds."""
+        if self.last_complete_walk is None:
+            return None
+        return max(self.now() - self.last_complete_walk.ended_at, 0.0)
+
+    def walk_error(self) -> SafeText | None:
+        """Return why the newest walk failed, `None` when it did not."""
+        walk = self.last_walk
+        if walk is None or walk.outcome is WalkOutcome.COMPLETE:
+            return None
+        return walk.error or sanitise(walk.error_category or "failed")
+
+    def collector_silence(self) -> float | None:
+        """Return how long the collector has been silent, `None` while it is well.
+
+        Nobody holding the lease counts at once; a holder that says nothing counts after a while.
+        """
+        if self.health is None:
+            return None if self.lease_held else 0.0
+        silence = max(self.now() - self.health.at, 0.0)
+        if self.lease_held and silence < COLLECTOR_SILENCE_SECONDS * self.speed:
+            return None
+        return silence
+
+    def stale_before(self) -> float:
+        """Return the fleet time before which a row was last seen too long ago to trust."""
+        limit = self.now() - MISSED_WALK_SECONDS * self.speed
+        if self.last_complete_walk is None:
+            return limit
+        # A row that the last complete walk did not contain is stale as well.
+        return max(limit, min(self.last_complete_walk.started_at - 1.0, self.now()))

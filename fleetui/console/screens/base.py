@@ -1,0 +1,59 @@
+"""What every screen of ours has: header, footer, and pulls from the store when it is shown."""
+
+from typing import TYPE_CHECKING, cast
+
+from textual.binding import BindingsMap
+from textual.screen import Screen
+
+from fleetui.console.widgets.footer import footer
+from fleetui.console.widgets.header import header, totals_line
+from fleetui.console.widgets.line_bar import LineBar
+
+if TYPE_CHECKING:
+    from fleetui.console.app import FleetApp
+
+
+class FleetUIScreen(Screen[None]):
+    """A screen with our header and footer. It draws when told that the fleet changed."""
+
+    scope = "lists"
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Keys come from the action registry only: no focus chain, no stock copy key.
+        self._bindings = BindingsMap()
+
+    @property
+    def console_app(self) -> "FleetApp":
+        """The app, typed."""
+        return cast("FleetApp", self.app)
+
+    def fleet_changed(self, changed: set[int]) -> None:
+        """Draw what changed; called on each tick while this screen is shown."""
+        del changed
+        self.draw_bars()
+
+    async def pull(self) -> None:
+        """Read from the store what only this screen shows."""
+
+    def draw_bars(self) -> None:
+        """Draw header and footer."""
+        app = self.console_app
+        width = self.size.width
+        bar = self.query_one("#header", LineBar)
+        if width < 60:
+            bar.show(totals_line(app.state, app.glyphs))
+        else:
+            bar.show(*header(app.state, app.account, read_only=app.read_only, glyphs=app.glyphs, width=width))
+        hints = footer(self.scope, read_only=app.read_only, glyphs=app.glyphs, width=width)
+        pending = app.pending_line()
+        self.query_one("#footer", LineBar).show([(pending, "warn bold")] if pending else hints)
+
+    def on_screen_resume(self) -> None:
+        """Draw what changed meanwhile."""
+        self.fleet_changed(set(self.console_app.state.rows))
+        self.console_app.wake()
+
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self.call_after_refresh(self.draw_bars)

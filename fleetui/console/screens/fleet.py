@@ -1,0 +1,477 @@
+"""The fleet screen: table, inspector, log pane, chart."""
+
+import asyncio
+
+import msgspec
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.events import DescendantBlur, DescendantFocus
+from textual.widgets import Input
+
+from fleetui.console import figures
+from fleetui.console.binding import bindings_map
+from fleetui.console.columns import COLUMNS
+from fleetui.console.fleet_state import FleetState
+from fleetui.console.glyphs import Glyphs
+from fleetui.console.inspect import Subject, describe
+from fleetui.console.log_source import LogSource, stream_name
+from fleetui.console.ordering import Selection
+from fleetui.console.palette import Piece
+from fleetui.console.screens.base import FleetUIScreen
+from fleetui.console.screens.details import DetailsScreen
+from fleetui.console.size_mode import SizeMode, size_mode
+from fleetui.console.widgets.chart import Chart
+from fleetui.console.widgets.fleet_table import FleetTable
+from fleetui.console.widgets.header import flags, totals_line
+from fleetui.console.widgets.line_bar import LineBar
+from fleetui.console.widgets.lines_view import LinesView
+from fleetui.console.widgets.log_view import LogView
+from fleetui.domain.query import Query, QueryError, parse_query
+
+CHART_HOURS = 6.0
+
+
+class FleetScreen(FleetUIScreen):
+    """Screen 1. The table has the focus unless the operator reads a pane or types a filter."""
+
+    scope = "fleet"
+
+    def __init__(self, state: FleetState, glyphs: Glyphs, *, read_only: bool) -> None:
+        super().__init__()
+        self.state = state
+        self.glyphs = glyphs
+        self.mode = SizeMode.SIDE
+        self.table = FleetTable(state, glyphs, id="table")
+        self.table._bindings = bindings_map("fleet", read_only=read_only)  # noqa: SLF001 - built per mode, not per class
+        self.inspector = LinesView(id="inspector")
+        self.log_view = LogView(glyphs, id="log")
+        self.log_view._bindings = bindings_map("log", read_only=read_only)  # noqa: SLF001 - the same
+        self.chart = Chart("fleet proofs/h", ascii_only=glyphs.ascii_only, id="chart")
+        self.log_source: LogSource | None = None
+        self.subject: Subject | None = None
+        self._query_error = ""
+        self._query_text = ""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the bars and the panes."""
+        yield LineBar(id="header")
+        yield LineBar(ground="", id="flags")
+        yield LineBar(ground="", id="crumbs")
+        yield Input(placeholder="words  stage=warmup  gpu~4090  rate<min  age>5m  !label~test", id="filter", classes="prompt", compact=True)
+        with Container(id="main"):
+            with Vertical(id="left"):
+                yield self.table
+                yield self.chart
+                with Vertical(id="log-pane"):
+                    yield LineBar(id="log-title")
+                    yield Input(placeholder="search in the log", id="search", classes="prompt", compact=True)
+                    yield self.log_view
+            yield self.inspector
+        yield LineBar(id="footer")
+
+    def on_mount(self) -> None:
+        """Start with the cursor in the table."""
+        self.table.focus()
+        self._arrange(*self.size)
+
+    # -- drawing -----------------------------------------------------------------------------
+
+    def fleet_changed(self, changed: set[int]) -> None:
+        """Draw what changed, each part only when it looks different."""
+        self.table.update_rows(changed)
+        self.draw_bars()
+        self._draw_inspector()
+        if self.chart.display:
+            self.chart.advance()
+
+    def draw_bars(self) -> None:
+        """Draw header, flags, crumbs, log title and footer."""
+        log_focus = self.focused is self.log_view
+        self.scope = "log" if log_focus else "lists" if self.focused is self.inspector else "fleet"
+        super().draw_bars()
+        if self.mode is SizeMode.TOTALS:
+            self.query_one("#header", LineBar).show(totals_line(self.state, self.glyphs))
+        words = flags(self.state, self.glyphs)
+        bar = self.query_one("#flags", LineBar)
+        bar.set_class(bool(words), "-some")
+        bar.show(words)
+        self.query_one("#crumbs", LineBar).show(*self._crumbs())
+        self.query_one("#log-title", LineBar).show(*self._log_title())
+
+    def _crumbs(self) -> tuple[list[Piece], list[Piece]]:
+        selection = self.table.selection
+        left: list[Piece] = [(" fleet", "title")]
+        if selection.failures_only:
+            left.append((f" {self.glyphs['arrow']} only trouble", "warn"))
+        if self._query_text:
+            left.append((f" {self.glyphs['arrow']} ", "dim"))
+            left.append((self.glyphs.plain(self._query_text), "key"))
+        if self._query_error:
+            left.append((self.glyphs.plain(f"  {self._query_error}"), "bad"))
+        shown, known = len(self.table.order), len(self.state.rows)
+        title = next(c.title for c in COLUMNS if c.name == selection.sort)
+        sign = self.glyphs["down" if selection.descending else "up"]
+        right: list[Piece] = [("by ", "dim"), (f"{title} {sign}", "title"), ("   ", "dim")]
+        count = f"{known} instances " if shown == known else f"{shown} of {known} instances "
+        return left, [*right, (count, "dim" if shown == known else "strong")]
+
+    def _draw_inspector(self) -> None:
+        if not self.inspector.display or self.subject is None:
+            return
+        row = self.state.row(self.subject.row.instance_id) or self.subject.row
+        subject = msgspec.structs.replace(self.subject, row=row, now=self.state.now())
+        self.inspector.show(describe(subject, self.inspector.inner_width, self.glyphs))
+
+    def _log_title(self) -> tuple[list[Piece], list[Piece]]:
+        source, view = self.log_source, self.log_view
+        if source is None or source.shown is None:
+            return [(" log", "title")], []
+        shown = source.shown
+        left: list[Piece] = [(f" {source.instance_id} ", "strong")]
+        for stream in sorted(source.streams, key=lambda item: item.stream.path):
+            here = stream.stream == shown.stream
+            name = self.glyphs.plain(stream_name(stream.stream))
+            left.append((f" {name} ", "strong bold@cursor" if here else "dim"))
+        age = None if shown.last_byte_at is None else self.state.now() - shown.last_byte_at
+        right: list[Piece] = []
+        if view.search:
+            right.append((self.glyphs.plain(f"/{view.search}  "), "key"))
+        lost = source.dropped
+        if lost:
+            right.append((f"{figures.size(lost)} not kept  ", "warn"))
+        if view.follow:
+            right.append(("following", "ok"))
+        else:
+            right.append((f"+{view.unseen} lines below, G follows", "warn"))
+        right.append((self.glyphs.plain(f"  {figures.size(source.end_offset)}  {figures.age(age)} "), "dim"))
+        return left, right
+
+    # -- sizes -------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        """Arrange for the new size."""
+        self._arrange(*self.size)
+        self.call_after_refresh(self.fleet_changed, set())
+
+    def _arrange(self, width: int, height: int) -> None:
+        self.mode = size_mode(width, height)
+        for mode in SizeMode:
+            self.set_class(mode is self.mode, f"-{mode.value}")
+        self.chart.set_class(height >= 40, "-tall")
+
+    # -- reading the store ---------------------------------------------------------------------
+
+    async def pull(self) -> None:
+        """Read what inspector, log pane and chart show."""
+        store, now = self.console_app.store, self.state.now()
+        instance_id = self.table.cursor_id
+        if instance_id is None:
+            self.subject = None
+        elif self.inspector.display:
+            self.subject = await self.console_app.read_subject(instance_id)
+            self._draw_inspector()
+        if self.has_class("-log"):
+            await self._pull_log()
+        if self.chart.display:
+            since = now - CHART_HOURS * 3600
+            samples = await store.fleet_samples(since, CHART_HOURS * 3600 / 240)
+            self.chart.set_points([(sample.at, sample.proofs_per_hour) for sample in samples])
+
+    async def _pull_log(self) -> None:
+        instance_id = self.table.cursor_id
+        if instance_id is None:
+            return
+        source = self.log_source
+        if source is None or source.instance_id != instance_id:
+            source = LogSource(self.console_app.store, instance_id, speed=self.state.speed)
+            self.log_source = source
+        changed = await source.advance(following=self.log_view.follow)
+        if source is not self.log_source:
+            return
+        self.log_view.waiting = f"no log of {instance_id} is stored yet"
+        if source.ring is not self.log_view.ring:
+            self.log_view.show(source.ring)
+        elif changed:
+            self.log_view.grown()
+        self.draw_bars()
+
+    # -- the table -----------------------------------------------------------------------------
+
+    def on_fleet_table_moved(self) -> None:
+        """Show the selected instance's details soon."""
+        self.console_app.wake()
+
+    def on_fleet_table_opened(self) -> None:
+        """A double click opens like enter."""
+        self.action_open()
+
+    def on_descendant_focus(self, _event: DescendantFocus) -> None:
+        """The footer shows the keys of what has the focus."""
+        self.draw_bars()
+
+    def on_descendant_blur(self, _event: DescendantBlur) -> None:
+        """The same when the focus goes."""
+        if self.is_mounted:
+            self.draw_bars()
+
+    def action_cursor(self, rows: int) -> None:
+        """Move the cursor by rows."""
+        self.table.move(rows)
+
+    def action_cursor_top(self) -> None:
+        """Go to the first row."""
+        self.table.go(0)
+
+    def action_cursor_bottom(self) -> None:
+        """Go to the last row."""
+        self.table.go(len(self.table.order) - 1)
+
+    def action_cursor_page(self, pages: int) -> None:
+        """Move by pages."""
+        self.table.move(pages * max(self.table.page - 1, 1))
+
+    def action_open(self) -> None:
+        """Show the details: the pane when there is one, else a screen."""
+        if self.table.cursor_id is None:
+            return
+        if self.inspector.display and self.inspector.size.height:
+            self.inspector.focus()
+        else:
+            self.app.push_screen(DetailsScreen(self.table.cursor_id))
+
+    def action_next_pane(self) -> None:
+        """Go into the log pane, else into the inspector."""
+        if self.has_class("-log"):
+            self.log_view.focus()
+        elif self.inspector.display:
+            self.inspector.focus()
+
+    def action_toggle_inspector(self) -> None:
+        """Show or hide the details pane."""
+        self.toggle_class("-no-inspector")
+        self.console_app.wake()
+
+    def action_back(self) -> None:
+        """Close the log; when it is closed, clear the filter."""
+        if self.has_class("-log"):
+            self.action_log_close()
+        else:
+            self._apply("")
+            self.query_one("#filter", Input).value = ""
+            self._select(failures_only=False)
+
+    def on_lines_view_leave(self) -> None:
+        """From the inspector back to the table."""
+        self.table.focus()
+
+    # -- filter and order ----------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Open the filter's prompt."""
+        prompt = self.query_one("#filter", Input)
+        prompt.add_class("-open")
+        prompt.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter as it is typed."""
+        if event.input.id == "filter":
+            self._apply(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Close the prompt and keep what was typed."""
+        event.stop()
+        self._close_prompt(event.input)
+        if event.input.id == "search":
+            self.log_view.set_search(event.value)
+            self.action_log_next_match(1)
+
+    def on_key(self, event: object) -> None:
+        """Esc in a prompt clears and closes it."""
+        prompt = self.focused
+        if getattr(event, "key", "") != "escape" or not isinstance(prompt, Input):
+            return
+        prompt.value = ""
+        if prompt.id == "search":
+            self.log_view.set_search("")
+        self._close_prompt(prompt)
+
+    def _close_prompt(self, prompt: Input) -> None:
+        prompt.remove_class("-open")
+        (self.log_view if prompt.id == "search" else self.table).focus()
+
+    def _apply(self, text: str) -> None:
+        try:
+            query = parse_query(text)
+        except QueryError as error:
+            self._query_error = str(error)
+            self.draw_bars()
+            return
+        self._query_error, self._query_text = "", text.strip()
+        self._select(query=query)
+
+    def show_only(self, text: str) -> None:
+        """Set the filter as if it had been typed."""
+        self.query_one("#filter", Input).value = text
+        self._apply(text)
+
+    def _select(
+        self,
+        *,
+        query: Query | None = None,
+        failures_only: bool | None = None,
+        sort: str | None = None,
+        descending: bool | None = None,
+    ) -> None:
+        old = self.table.selection
+        self.table.set_selection(
+            Selection(
+                old.query if query is None else query,
+                old.failures_only if failures_only is None else failures_only,
+                sort or old.sort,
+                old.descending if descending is None else descending,
+            )
+        )
+        self.draw_bars()
+
+    def action_failures_only(self) -> None:
+        """Show only rows with trouble, or all."""
+        self._select(failures_only=not self.table.selection.failures_only)
+
+    def action_sort(self, step: int) -> None:
+        """Sort by the next column."""
+        names = [column.name for column in COLUMNS]
+        here = names.index(self.table.selection.sort)
+        self._select(sort=names[(here + step) % len(names)])
+
+    def action_invert(self) -> None:
+        """Turn the order round."""
+        self._select(descending=not self.table.selection.descending)
+
+    # -- acting --------------------------------------------------------------------------------
+
+    def action_restart(self) -> None:
+        """Ask before the daemon of the selected instance is restarted."""
+        self.console_app.ask_restart(self.table.cursor_id)
+
+    def action_destroy(self) -> None:
+        """Ask before the selected instance is destroyed."""
+        self.console_app.ask_destroy(self.table.cursor_id)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Refuse what is dangerous while something is typed, whatever key it came by."""
+        if action in ("restart", "destroy") and isinstance(self.focused, Input):
+            return False
+        return super().check_action(action, parameters)
+
+    # -- the log -------------------------------------------------------------------------------
+
+    def action_toggle_log(self) -> None:
+        """Open the log pane, or close it."""
+        if self.has_class("-log"):
+            self.action_log_close()
+            return
+        self.add_class("-log")
+        self.log_view.focus()
+        self.console_app.wake()
+
+    def action_log_full(self) -> None:
+        """Give the log the whole screen, or take it back."""
+        if not self.has_class("-log"):
+            self.action_toggle_log()
+            self.add_class("-full")
+        else:
+            self.toggle_class("-full")
+        self.log_view.focus()
+
+    def action_log_close(self) -> None:
+        """Back to the table."""
+        self.remove_class("-log", "-full")
+        self.table.focus()
+
+    def action_log_line(self, lines: int) -> None:
+        """Move by lines."""
+        self.log_view.scroll_lines(lines)
+        self.draw_bars()
+
+    def action_log_page(self, pages: int) -> None:
+        """Move by pages."""
+        self.action_log_line(pages * max(self.log_view.page - 1, 1))
+
+    def action_log_top(self) -> None:
+        """Show the oldest loaded line; there, load older ones."""
+        at_top = self.log_view.scroll_offset.y == 0
+        self.log_view.go_top()
+        self.draw_bars()
+        if at_top and self.log_source is not None:
+            self.run_worker(self._load_older(self.log_source), name="older log", group="older log", exclusive=True, exit_on_error=False)
+
+    async def _load_older(self, source: LogSource) -> None:
+        async with asyncio.timeout(5):
+            count = await source.older()
+        if source is self.log_source and count:
+            self.log_view.grown()
+            self.log_view.go_top()
+
+    def action_log_bottom(self) -> None:
+        """Show the newest line and follow."""
+        self.log_view.go_end()
+        self.draw_bars()
+
+    def action_log_follow(self) -> None:
+        """Follow new lines, or stay."""
+        if self.log_view.follow:
+            self.log_view.follow = False
+        else:
+            self.log_view.go_end()
+        self.draw_bars()
+
+    def action_log_shift(self, cells: int) -> None:
+        """Scroll sideways."""
+        self.log_view.shift(cells)
+
+    def action_log_shift_half(self, direction: int) -> None:
+        """Scroll sideways by half a screen."""
+        self.log_view.shift(direction * max(self.log_view.size.width // 2, 1))
+
+    def action_log_stream(self, step: int) -> None:
+        """Show the next log file."""
+        source = self.log_source
+        if source is not None:
+            self.run_worker(self._choose(source, step), name="log file", group="log file", exclusive=True, exit_on_error=False)
+
+    async def _choose(self, source: LogSource, step: int) -> None:
+        async with asyncio.timeout(5):
+            await source.choose(step)
+        if source is self.log_source:
+            self.log_view.show(source.ring)
+            self.draw_bars()
+
+    def action_log_search(self) -> None:
+        """Open the search's prompt."""
+        prompt = self.query_one("#search", Input)
+        prompt.add_class("-open")
+        prompt.focus()
+
+    def action_log_next_match(self, direction: int) -> None:
+        """Go to the next match; from the newest line upwards at first."""
+        view = self.log_view
+        if not view.search:
+            return
+        start = view.mark if view.mark is not None else (view.ring.end if direction < 0 else view.ring.first - 1)
+        found = view.find(start + direction, direction)
+        if found is None:
+            self.console_app.say(f"no {'further' if direction > 0 else 'earlier'} match in the loaded lines")
+        else:
+            view.reveal(found)
+        self.draw_bars()
+
+    def action_log_error(self, direction: int) -> None:
+        """Go to the next line that speaks of an error."""
+        view = self.log_view
+        start = view.mark if view.mark is not None else (view.ring.end if direction < 0 else view.ring.first - 1)
+        found = view.ring.next_trouble(start, direction)
+        if found is None:
+            self.console_app.say("no further error in the loaded lines")
+        else:
+            view.reveal(found)
+        self.draw_bars()

@@ -1,0 +1,139 @@
+"""Failures grouped by signature, and activity: intents, audit, events."""
+
+from textual.app import ComposeResult
+
+from fleetui.console import figures
+from fleetui.console.fitting import fit, wrap
+from fleetui.console.grouping import FailureGroup, group_failures
+from fleetui.console.columns import SEVERITY_TONES
+from fleetui.console.inspect import Line
+from fleetui.console.screens.base import FleetUIScreen
+from fleetui.console.widgets.line_bar import LineBar
+from fleetui.console.widgets.lines_view import LinesView
+from fleetui.domain.intent import IntentState
+
+INTENT_TONES = {
+    IntentState.DONE: "ok",
+    IntentState.FAILED: "bad",
+    IntentState.REFUSED: "warn",
+    IntentState.UNKNOWN: "warn",
+}
+
+
+class ListScreen(FleetUIScreen):
+    """A screen of lines."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the bars and the lines."""
+        yield LineBar(id="header")
+        yield LinesView(id="lines")
+        yield LineBar(id="footer")
+
+    def on_mount(self) -> None:
+        """The lines scroll."""
+        self.query_one(LinesView).focus()
+
+    def on_lines_view_leave(self) -> None:
+        """Back to the fleet."""
+        self.app.pop_screen()
+
+    def put(self, lines: list[Line]) -> None:
+        """Show lines in what the terminal can draw."""
+        plain = self.console_app.glyphs.plain
+        self.query_one(LinesView).show([[(plain(text), tone) for text, tone in line] for line in lines])
+
+
+class FailuresScreen(ListScreen):
+    """Screen 4: what is wrong, grouped; enter shows a group's instances in the fleet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._groups: list[FailureGroup] = []
+        self._starts: list[int] = []
+        self._chosen = 0
+
+    async def pull(self) -> None:
+        """Read the findings of the live instances."""
+        live = self.console_app.state.rows
+        readings = [r for r in await self.console_app.store.readings() if r.instance_id in live]
+        self._groups = group_failures(readings)
+        self._chosen = min(self._chosen, max(len(self._groups) - 1, 0))
+        self._draw()
+
+    def _draw(self) -> None:
+        glyphs = self.console_app.glyphs
+        view = self.query_one(LinesView)
+        width = view.inner_width
+        now = self.console_app.state.now()
+        lines: list[Line] = [[("failures by signature", "title bold")], []]
+        self._starts = []
+        for group in self._groups:
+            tone = SEVERITY_TONES[group.severity]
+            hosts = f"{len(group.instance_ids)} host" + ("s" if len(group.instance_ids) > 1 else "")
+            self._starts.append(len(lines))
+            last = "" if group.last_seen is None else f"  newest {figures.age(now - group.last_seen)}"
+            lines.append([
+                (f"{glyphs.severity(group.severity)} {fit(group.category, 28)}", f"{tone} bold"),
+                (fit(hosts, 10), "strong"), (last, "dim"),
+            ])  # fmt: skip
+            lines += [[("  " + text, "text")] for text in wrap(group.summary, width - 2)[:2]]
+            ids = " ".join(str(item) for item in group.instance_ids)
+            lines += [[("  " + text, "key")] for text in wrap(ids, width - 2)[:3]]
+            lines += [[(f"  {glyphs['arrow']} " if not n else "    ", "ok"), (text, "ok")] for n, text in enumerate(wrap(group.advice, width - 4)[:2])]
+            lines.append([])
+        if not self._groups:
+            lines.append([("nothing is wrong with any live instance", "ok")])
+        self.put(lines)
+        view.set_cursor(self._starts[self._chosen] if self._starts else None)
+
+    def on_lines_view_step(self, event: LinesView.Step) -> None:
+        """Move among the groups."""
+        self._chosen = min(max(self._chosen + event.step, 0), max(len(self._groups) - 1, 0))
+        self._draw()
+
+    def on_lines_view_chosen(self) -> None:
+        """Show the group in the fleet."""
+        if self._groups:
+            category = self._groups[self._chosen].category
+            self.app.pop_screen()
+            self.console_app.fleet_screen.show_only(f"finding={category}")
+
+
+class ActivityScreen(ListScreen):
+    """Screen 5: who asked for what, what came of it, and what happened by itself."""
+
+    async def pull(self) -> None:
+        """Read intents, audit and events."""
+        store = self.console_app.store
+        intents = await store.intents(limit=50)
+        audit = await store.audit(limit=100)
+        events = await store.events(limit=100)
+        lines: list[Line] = [[("intents", "title bold")]]
+        for intent in intents:
+            tone = INTENT_TONES.get(intent.state, "active")
+            lines.append([
+                (figures.clock_time(intent.created_at) + "  ", "dim"),
+                (fit(intent.verb.value, 16), "strong"), (fit(str(intent.instance_id), 12), "key"),
+                (fit(intent.state.value, 11), tone), (fit(intent.actor, 20) + " ", "text"),
+                (intent.result or intent.reason, "dim"),
+            ])  # fmt: skip
+        if not intents:
+            lines.append([("nothing was asked for yet", "dim")])
+        lines += [[], [("audit", "title bold")]]
+        for entry in audit:
+            lines.append([
+                (figures.clock_time(entry.at) + "  ", "dim"), (fit(entry.event, 16), "strong"),
+                (fit(str(entry.instance_id or ""), 12), "key"), (fit(entry.actor, 20) + " ", "text"),
+                ((entry.verb.value + " ") if entry.verb else "", "text"), (entry.detail, "dim"),
+            ])  # fmt: skip
+        if not audit:
+            lines.append([("empty", "dim")])
+        lines += [[], [("events", "title bold")]]
+        for event in events:
+            lines.append([
+                (figures.clock_time(event.at) + "  ", "dim"), (fit(event.kind, 16), "strong"),
+                (fit(str(event.instance_id or ""), 12), "key"), (event.text, "text"),
+            ])  # fmt: skip
+        if not events:
+            lines.append([("none", "dim")])
+        self.put(lines)

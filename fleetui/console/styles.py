@@ -1,0 +1,18 @@
+"""Where the style sheets are: in the installed package, else in the checkout."""
+
+from importlib.resources import files
+from pathlib import Path
+
+
+def style_sheets() -> list[str | Path]:
+    """Return the sheets in the order they apply.
+
+    Raises:
+        FileNotFoundError: the installation is not whole.
+    """
+    package = Path(str(files("fleetui")))
+    for folder in (package / "styles", package.parent / "styles"):
+        sheets = sorted(folder.glob("*.tcss"))
+        if sheets:
+            return list(sheets)
+    raise FileNotFoundError(f"no style sheets (*.tcss) beside or in {package}: install fleetui anew")

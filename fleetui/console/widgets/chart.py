@@ -1,0 +1,92 @@
+"""A chart over time, drawn by plotext in a thread at most once a second."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fleetui.console import palette
+from fleetui.console.chart_drawing import draw_chart
+from fleetui.console.palette import Piece
+
+Point = tuple[float, float | None]
+REDRAW_SECONDS = 1.0
+_FIGURE_LOCK = threading.Lock()
+"""plotext's figure is one object for the whole process."""
+
+
+class Chart(Widget):
+    """Draws points again only when they or the size changed, and only while it is visible."""
+
+    DEFAULT_CSS = "Chart { height: 1fr; }"
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        tone: str = "ok",
+        ascii_only: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+        id: str | None = None,  # noqa: A002 - textual's own name
+    ) -> None:
+        super().__init__(id=id)
+        self._title = title
+        self._tone = tone
+        self._ascii = ascii_only
+        self._monotonic = monotonic
+        self._points: tuple[Point, ...] = ()
+        self._drawn_for: object = None
+        self._drawn_at = float("-inf")
+        self._lines: list[list[Piece]] = []
+        self._busy = False
+
+    def set_points(self, points: Sequence[Point]) -> None:
+        """Set the points (epoch seconds, value or unknown), oldest first."""
+        self._points = tuple(points)
+
+    def advance(self) -> None:
+        """Start a redraw in a thread when there is a reason to."""
+        wanted = (self._points, self.size)
+        if (
+            self._busy
+            or not self.is_attached
+            or not self.display
+            or self.size.height < 4
+            or self.size.width < 20
+            or wanted == self._drawn_for
+            or self._monotonic() - self._drawn_at < REDRAW_SECONDS
+        ):
+            return
+        self._busy = True
+        self.run_worker(self._redraw(), name=f"chart {self.id}", group="chart", exit_on_error=False)
+
+    async def _redraw(self) -> None:
+        points, size = self._points, self.size
+        try:
+            lines = await asyncio.to_thread(self._draw, points, size.width, size.height)
+            self._lines, self._drawn_for = lines, (points, size)
+            self.refresh()
+        except Exception as error:  # noqa: BLE001 - a chart that cannot be drawn must not end the app
+            self._lines = [[(f"no chart: {type(error).__name__}", "dim")]]
+            self._drawn_for = (points, size)
+            self.refresh()
+        finally:
+            self._drawn_at = self._monotonic()
+            self._busy = False
+
+    def _draw(self, points: tuple[Point, ...], width: int, height: int) -> list[list[Piece]]:
+        with _FIGURE_LOCK:
+            return draw_chart(
+                points, width, height, title=self._title, tone=self._tone, ascii_only=self._ascii
+            )
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line of the newest drawing."""
+        if y < len(self._lines):
+            return palette.strip(self._lines[y], self.size.width)
+        if not self._lines and y == 0:
+            return palette.strip([(f" {self._title}", "title bold")], self.size.width)
+        return palette.strip([], self.size.width)

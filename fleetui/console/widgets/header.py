@@ -1,0 +1,88 @@
+"""The header's and the flags' words, from the fleet's state. Pure."""
+
+from fleetui.console import figures
+from fleetui.console.fleet_state import MISSED_WALK_SECONDS, FleetState
+from fleetui.console.glyphs import Glyphs
+from fleetui.console.palette import Piece
+from fleetui.domain.finding import Severity
+
+
+def header(
+    state: FleetState, account: str, *, read_only: bool, glyphs: Glyphs, width: int
+) -> tuple[list[Piece], list[Piece]]:
+    """Return the header's left part (who, how, what is wrong) and right part (the sums)."""
+    mode = (" RO ", "title@cursor") if read_only else (" RW ", "warn@cursor")
+    left: list[Piece] = [(" FleetUI ", "key bold"), (glyphs.plain(account), "strong"), (" ", "dim")]
+    left += [mode, ("  ", "dim"), *_freshness(state, glyphs)]
+    return left, _sums(state, glyphs, width)
+
+
+def _freshness(state: FleetState, glyphs: Glyphs) -> list[Piece]:
+    if state.trouble:
+        return [(glyphs.plain(f"{glyphs['failed']} store: {state.trouble}"), "bad")]
+    if not state.loaded:
+        return [("opening the store", "dim")]
+    pieces: list[Piece] = []
+    silence = state.collector_silence()
+    if silence is not None:
+        since = "yet" if state.health is None else f"for {figures.exact_age(silence)}"
+        pieces.append((f"{glyphs['failed']} no collector {since}  ", "bad bold"))
+    age = state.walk_age()
+    error = state.walk_error()
+    if age is None:
+        pieces.append(("API not read yet", "busy"))
+    else:
+        old = age > MISSED_WALK_SECONDS * state.speed
+        pieces += [("API ", "dim"), (f"{figures.exact_age(age)} ago", "warn" if old else "text")]
+    if error:
+        pieces.append((glyphs.plain(f" {glyphs['warning']} {error}"), "warn"))
+    if state.health and state.health.error:
+        pieces.append((glyphs.plain(f"  {glyphs['warning']} {state.health.error}"), "warn"))
+    return pieces
+
+
+def _sums(state: FleetState, glyphs: Glyphs, width: int) -> list[Piece]:
+    totals = state.totals()
+    gap: Piece = ("  ", "dim")
+    pieces: list[Piece] = []
+    if state.health:
+        down = state.health.ssh_connected < state.health.ssh_wanted
+        tone = "warn" if down else "text"
+        ssh = f"{state.health.ssh_connected}/{state.health.ssh_wanted}"
+        pieces += [("SSH ", "dim"), (ssh, tone), gap]
+        if state.health.balance is not None and width >= 120:
+            pieces += [("balance ", "dim"), (f"${figures.money(state.health.balance)}", "text"), gap]
+    pieces += [(f"${figures.money(totals.burn)}", "strong"), ("/h", "dim"), gap]
+    measured = figures.rate(totals.proofs_per_hour) if totals.measured else figures.UNKNOWN
+    pieces += [(glyphs.plain(measured), "ok bold"), (" proofs/h ", "dim")]
+    return pieces
+
+
+def totals_line(state: FleetState, glyphs: Glyphs) -> list[Piece]:
+    """Return what fits on the smallest of screens."""
+    totals = state.totals()
+    counts = state.severities()
+    critical = counts[Severity.CRITICAL]
+    pieces: list[Piece] = []
+    if state.trouble or state.collector_silence() is not None:
+        pieces.append(("no data " if state.trouble else "no collector ", "bad"))
+    pieces += [(f"{totals.instances} hosts ", "text")]
+    pieces += [(f"{glyphs['critical']}{critical} ", "bad" if critical else "dim")]
+    pieces += [(f"{figures.rate(totals.proofs_per_hour)}p/h ", "ok")]
+    return [*pieces, (f"${figures.money(totals.burn)}/h", "text")]
+
+
+def flags(state: FleetState, glyphs: Glyphs) -> list[Piece]:
+    """Return counts of what asks for an operator; empty when nothing does."""
+    pieces: list[Piece] = []
+    for severity, tone in ((Severity.CRITICAL, "bad"), (Severity.WARNING, "warn")):
+        found = state.categories(severity)
+        if not found:
+            continue
+        total = sum(count for _, count in found)
+        pieces.append((f" {glyphs.severity(severity)} {total} {severity.value}", f"{tone} bold"))
+        pieces += [(f"  {count} {category}", tone) for category, count in found[:5]]
+        if len(found) > 5:
+            pieces.append((f"  +{len(found) - 5} kinds", "dim"))
+        pieces.append(("   ", "dim"))
+    return pieces

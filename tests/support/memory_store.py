@@ -1,0 +1,174 @@
+"""A viewer's store in memory: what the console's tests and the sample fleet run on."""
+
+import asyncio
+
+from fleetui.domain.instance import Instance, Walk
+from fleetui.domain.intent import AuditEntry, Event, Intent
+from fleetui.domain.reading import FleetRow, Reading
+from fleetui.domain.sample import FleetSample, Sample
+from fleetui.domain.stream import StreamId, StreamPosition
+from fleetui.store.interface import CollectorHealth, FleetView, LogWindow, StoreError
+
+
+class MemoryStore:
+    """Facts set by hand; `trouble` makes every call fail, `stall` makes it hang."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[int, FleetRow]] = {}
+        self.gone: dict[int, int] = {}
+        self.revision = 1
+        self.readings_by_id: dict[int, Reading] = {}
+        self.instances: dict[int, Instance] = {}
+        self.logs: dict[StreamId, tuple[int, bytearray]] = {}
+        self.kinds: dict[StreamId, str] = {}
+        self.written_at: dict[StreamId, float] = {}
+        self.sample_list: list[Sample] = []
+        self.fleet_sample_list: list[FleetSample] = []
+        self.event_list: list[Event] = []
+        self.intent_list: list[Intent] = []
+        self.audit_list: list[AuditEntry] = []
+        self.walk: Walk | None = None
+        self.complete_walk: Walk | None = None
+        self.health: CollectorHealth | None = None
+        self.lease_held = True
+        self.watches: list[tuple[str, int | None, float]] = []
+        self.trouble: Exception | None = None
+        self.stall = False
+        self.kept_from: dict[StreamId, int] = {}
+
+    # -- setting facts -------------------------------------------------------------------------
+
+    def put(self, *rows: FleetRow) -> None:
+        self.revision += 1
+        for row in rows:
+            self.rows[row.instance_id] = (self.revision, row)
+            self.gone.pop(row.instance_id, None)
+
+    def remove(self, *instance_ids: int) -> None:
+        self.revision += 1
+        for instance_id in instance_ids:
+            self.rows.pop(instance_id, None)
+            self.gone[instance_id] = self.revision
+
+    def write(self, instance_id: int, path: str, data: bytes, *, at: float, kind: str = "bench") -> None:
+        stream = StreamId(instance_id, path)
+        self.logs.setdefault(stream, (1, bytearray()))[1].extend(data)
+        self.kinds[stream] = kind
+        self.written_at[stream] = at
+
+    def begin_anew(self, instance_id: int, path: str) -> None:
+        stream = StreamId(instance_id, path)
+        self.logs[stream] = (self.logs[stream][0] + 1, bytearray())
+
+    # -- ViewerStore -----------------------------------------------------------------------------
+
+    async def _ready(self) -> None:
+        if self.stall:
+            await asyncio.Event().wait()
+        if self.trouble is not None:
+            raise self.trouble
+
+    def _view(self, rows: tuple[FleetRow, ...], removed: tuple[int, ...], *, whole: bool) -> FleetView:
+        return FleetView(
+            revision=self.revision, rows=rows, removed=removed, last_walk=self.walk,
+            last_complete_walk=self.complete_walk, health=self.health,
+            lease_held=self.lease_held, whole=whole,
+        )  # fmt: skip
+
+    async def fleet(self) -> FleetView:
+        await self._ready()
+        return self._view(tuple(row for _, row in self.rows.values()), (), whole=True)
+
+    async def follow(self, revision: int) -> FleetView:
+        await self._ready()
+        rows = tuple(row for at, row in self.rows.values() if at > revision)
+        removed = tuple(item for item, at in self.gone.items() if at > revision)
+        return self._view(rows, removed, whole=False)
+
+    async def reading(self, instance_id: int) -> Reading | None:
+        await self._ready()
+        return self.readings_by_id.get(instance_id)
+
+    async def readings(self) -> tuple[Reading, ...]:
+        await self._ready()
+        return tuple(self.readings_by_id.values())
+
+    async def instance(self, instance_id: int) -> Instance | None:
+        await self._ready()
+        return self.instances.get(instance_id)
+
+    async def streams(self, instance_id: int) -> tuple[StreamPosition, ...]:
+        await self._ready()
+        found = [
+            StreamPosition(
+                stream=stream, kind=self.kinds[stream], generation=generation, offset=len(data),
+                last_byte_at=self.written_at[stream],
+            )
+            for stream, (generation, data) in self.logs.items()
+            if stream.instance_id == instance_id
+        ]  # fmt: skip
+        return tuple(sorted(found, key=lambda item: -(item.last_byte_at or 0.0)))
+
+    async def log_window(
+        self,
+        stream: StreamId,
+        *,
+        generation: int | None = None,
+        end: int | None = None,
+        size: int = 262_144,
+    ) -> LogWindow | None:
+        await self._ready()
+        if stream not in self.logs:
+            return None
+        newest, data = self.logs[stream]
+        if generation not in (None, newest):
+            return None
+        first = self.kept_from.get(stream, 0)
+        stop = len(data) if end is None else min(end, len(data))
+        start = max(stop - size, first)
+        return LogWindow(
+            stream=stream, generation=newest, offset=start, data=bytes(data[start:stop]),
+            first_offset=first, end_offset=len(data), dropped=first,
+        )  # fmt: skip
+
+    async def samples(self, instance_id: int, since: float) -> tuple[Sample, ...]:
+        await self._ready()
+        return tuple(s for s in self.sample_list if s.instance_id == instance_id and s.at >= since)
+
+    async def fleet_samples(self, since: float, step_seconds: float) -> tuple[FleetSample, ...]:
+        await self._ready()
+        assert step_seconds > 0
+        return tuple(sample for sample in self.fleet_sample_list if sample.at >= since)
+
+    async def events(self, *, instance_id: int | None = None, limit: int = 200) -> tuple[Event, ...]:
+        await self._ready()
+        found = [e for e in self.event_list if instance_id in (None, e.instance_id)]
+        return tuple(reversed(found))[:limit]
+
+    async def intend(self, intent: Intent) -> None:
+        await self._ready()
+        self.intent_list.append(intent)
+
+    async def intents(self, *, instance_id: int | None = None, limit: int = 200) -> tuple[Intent, ...]:
+        await self._ready()
+        found = [i for i in self.intent_list if instance_id in (None, i.instance_id)]
+        return tuple(reversed(found))[:limit]
+
+    async def intent(self, intent_id: str) -> Intent | None:
+        await self._ready()
+        return next((i for i in self.intent_list if i.intent_id == intent_id), None)
+
+    async def audit(self, *, limit: int = 200) -> tuple[AuditEntry, ...]:
+        await self._ready()
+        return tuple(reversed(self.audit_list))[:limit]
+
+    async def watch(self, viewer: str, instance_id: int | None, until: float) -> None:
+        await self._ready()
+        self.watches.append((viewer, instance_id, until))
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def locked() -> StoreError:
+    return StoreError("the store is locked by another program: try again")
