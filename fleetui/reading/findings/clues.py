@@ -62,9 +62,10 @@ class Clues:
 
     def count(self, category: str) -> int:
         """Return how many lines named `category`, thinned ones included."""
-        rules = {fact.rule for fact in self.facts(category)}
-        seen = len(self.facts(category))
-        return max(seen, sum(self.case.counts.get(rule, 0) for rule in rules))
+        facts = self.facts(category)
+        # One line may obey several rules, so the rules' counts must not be added up.
+        seen = len({(fact.source, fact.generation, fact.line) for fact in facts})
+        return max([seen, *(self.case.counts.get(fact.rule, 0) for fact in facts)])
 
     def followed(self, fact: Fact, *names: str) -> Fact | None:
         """Return the first fact of these rules that certainly came after `fact`."""

@@ -1,0 +1,197 @@
+"""`fleetui diagnose`: an inquest into a kept host's folder or into one file.
+
+It runs the very path that the live collector runs: bytes, lines, facts, findings.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fleetui.domain.finding import Finding
+from fleetui.domain.host import Probe
+from fleetui.domain.instance import Instance
+from fleetui.domain.stream import LogChunk, StreamId
+from fleetui.domain.text import sanitise
+from fleetui.profiles.loader import load
+from fleetui.profiles.model import Profile
+from fleetui.reading.probe_output import parse_probe
+from fleetui.reading.reader import Reader
+from fleetui.reading.replay import ReplayError, replay
+from fleetui.vast.rows import read_row
+
+STREAMS = ("setup", "bench", "daemon", "curio", "dmesg", "vast", "nvidia_smi", "ssh")
+"""What a single file can be a log of."""
+
+_LARGEST_FILE = 64 * 1024 * 1024
+_SAME_KIND = {
+    "vast_api": "vast",
+    "vast_status": "vast",
+    "kernel": "dmesg",
+    "nvidia-smi": "nvidia_smi",
+    "lotus": "curio",
+    "params": "setup",
+    "entrypoint": "setup",
+}
+
+
+class DiagnoseError(ValueError):
+    """What was asked for cannot be looked into; the text says why."""
+
+
+def diagnose_folder(path: Path) -> dict[str, Any]:
+    """Diagnose a kept host: `fs/` with files as on it, `probe/` with outputs of tools.
+
+    Raises:
+        DiagnoseError: the folder holds nothing to read or is damaged.
+    """
+    try:
+        reader, end = replay(path, load("cuzk"))
+    except (ReplayError, OSError) as error:
+        raise DiagnoseError(str(error)) from error
+    reading = reader.reading(end, live=False)
+    return _answer(str(reader.case(end, live=False).stage), reading.findings)
+
+
+def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
+    """Diagnose one file, read as a stream of this kind (one of `STREAMS`).
+
+    For `vast` the file may hold what the API answers: a row, a list of rows, a whole page, one
+    JSON value a line, or an error.
+
+    Raises:
+        DiagnoseError: the file cannot be read or the kind is unknown.
+    """
+    kind = _SAME_KIND.get(stream, stream)
+    if kind not in STREAMS:
+        message = f"no stream kind {stream!r}; choose one of {', '.join(STREAMS)}"
+        raise DiagnoseError(message)
+    try:
+        with path.open("rb") as file:
+            file.seek(max(path.stat().st_size - _LARGEST_FILE, 0))
+            data = file.read(_LARGEST_FILE)
+        at = path.stat().st_mtime
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise DiagnoseError(message) from error
+    profile = load("cuzk")
+    if kind == "vast":
+        values = _json_values(data)
+        rows = [row for value in values for row in _rows(value)]
+        if rows:
+            return _answer_of_rows(profile, rows)
+        data = b"\n".join(json.dumps(value).encode() for value in values) or data
+    reader = Reader(profile, 0)
+    chunk = LogChunk(
+        stream=StreamId(instance_id=0, path=str(path)), generation=1, offset=0, data=data, at=at
+    )
+    reader.feed(chunk, kind)
+    if kind == "nvidia_smi":
+        shown = parse_probe({"nvidia-smi": data.decode("utf-8", "replace")}, at)
+        reader.observe_probe(Probe(at=at, gpus=shown.gpus))
+    reading = reader.reading(at, live=False)
+    return _answer(str(reader.case(at, live=False).stage), reading.findings)
+
+
+def answer_text(answer: Mapping[str, Any]) -> str:
+    """Write an answer for a terminal: the root cause first, its evidence beneath it."""
+    lines = [f"Stage reached: {answer['stage']}"]
+    findings = answer["findings"]
+    if not findings:
+        lines.append("Nothing wrong found.")
+    for place, finding in enumerate(findings):
+        head = "Root cause" if place == 0 and finding["severity"] != "info" else "Also"
+        lines += [
+            "",
+            f"{head}: {finding['category']} ({finding['severity']}, {finding['confidence']:.0%})",
+            f"  {finding['summary']}",
+            f"  Do: {finding['advice']}",
+        ]
+        for evidence in finding["evidence"]:
+            where = evidence["source"]
+            if evidence["line"] is not None:
+                where += f":{evidence['line']}"
+            lines.append(f"    {where}  {evidence['text']}")
+    return "\n".join(lines)
+
+
+def _answer(stage: str, findings: Iterable[Finding]) -> dict[str, Any]:
+    return {"stage": stage, "findings": [_finding(finding) for finding in findings]}
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "category": finding.category,
+        "severity": str(finding.severity),
+        "confidence": finding.confidence,
+        "summary": str(finding.summary),
+        "advice": str(finding.advice),
+        "action": finding.action,
+        "count": finding.count,
+        "signature": finding.signature,
+        "evidence": [
+            {"source": proof.source, "line": proof.line, "text": str(proof.text)}
+            for proof in finding.evidence
+        ],
+    }
+
+
+def _json_values(data: bytes) -> list[Any]:
+    """Return the JSON values of a file: one, or one a line; none when it is not JSON."""
+    text = data.decode("utf-8", "replace").strip().removeprefix("\ufeff")
+    try:
+        return [json.loads(text)]
+    except (ValueError, RecursionError):
+        pass
+    values: list[Any] = []
+    for line in text.splitlines():
+        if line.strip():
+            try:
+                values.append(json.loads(line))
+            except (ValueError, RecursionError):
+                return []
+    return values
+
+
+def _rows(value: object) -> list[dict[str, Any]]:
+    """Return the instance rows in one JSON value, however they are wrapped."""
+    if isinstance(value, list):
+        return [row for item in value for row in _rows(item)]
+    if not isinstance(value, dict):
+        return []
+    if "actual_status" in value or ("id" in value and "machine_id" in value):
+        return [value]
+    return [
+        row
+        for name in ("instances", "instance", "row", "results")
+        for row in _rows(value.get(name))
+    ]
+
+
+def _answer_of_rows(profile: Profile, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    instances = [instance for row in rows if (instance := read_row(row)) is not None]
+    now = _latest_moment(instances)
+    stage = "boot"
+    findings: list[dict[str, Any]] = []
+    for instance in instances:
+        reader = Reader(profile, instance.instance_id)
+        reader.observe_row(instance, now)
+        reading = reader.reading(now, live=False)
+        stage = str(reading.stage)
+        for finding in reading.findings:
+            name = f"instance {instance.instance_id}: " if len(instances) > 1 else ""
+            summary = sanitise(name + finding.summary)
+            findings.append(_finding(msgspec.structs.replace(finding, summary=summary)))
+    order = {"critical": 0, "warning": 1}
+    findings.sort(key=lambda finding: order.get(finding["severity"], 2))
+    return {"stage": stage, "findings": findings}
+
+
+def _latest_moment(instances: Iterable[Instance]) -> float:
+    """Return the latest time that the rows themselves prove: a start plus its uptime."""
+    return max(
+        ((instance.start_date or 0.0) + (instance.uptime_seconds or 0.0) for instance in instances),
+        default=0.0,
+    )
