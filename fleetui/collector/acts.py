@@ -10,6 +10,7 @@ from fleetui.domain.intent import Intent, IntentState
 from fleetui.profiles.model import Profile
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.vast.client import Presence, PresenceKind, VastClient
+from fleetui.vast.inventory import Inventory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,7 @@ class Tools:
     """What acts reach the world with. Deadlines are real seconds."""
 
     client: VastClient
+    inventory: Inventory
     walks: Walks
     fleet: Fleet
     profile: Profile

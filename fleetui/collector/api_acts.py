@@ -16,6 +16,8 @@ async def set_state(intent: Intent, tools: Tools) -> Course:
     course = await guard(intent, tools)
     if course is not None:
         return course
+    if intent.verb is Verb.STOP:
+        tools.inventory.expect_stop(intent.instance_id)
     answer = await tools.client.set_state(intent.instance_id, WANTED[intent.verb])
     if not answer.ok:
         return _not_ok(answer)

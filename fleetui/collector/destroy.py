@@ -15,7 +15,7 @@ LOOK_SECONDS = 2.0
 ASK_AGAIN_SECONDS = 12.0
 CHECK_SECONDS = 45.0
 """How long an earlier run's destroy may still be taking effect."""
-REJECTED_CODES = range(400, 500)
+OPEN_CODES = (408, 429)
 
 
 async def destroy(intent: Intent, tools: Tools) -> Course:
@@ -86,5 +86,9 @@ async def _absent_within(intent: Intent, tools: Tools, seconds: float) -> bool:
 
 
 def _rejected(answer: ActionResult) -> bool:
-    """Tell a firm refusal from success, and from an answer that leaves it open."""
-    return not answer.ok and answer.code in REJECTED_CODES and answer.code not in (404, 408, 429)
+    """Tell a firm refusal from success, and from an answer that leaves it open.
+
+    A refusal may come as HTTP 200 with `success: false` (facts: vast_api.md section 5).
+    """
+    code = answer.code
+    return not answer.ok and code is not None and code < 500 and code not in OPEN_CODES

@@ -182,7 +182,7 @@ async def _start_parts(
         sample_interval_seconds=settings.sample_interval_seconds,
     )
     await fleet.resume(store, resumed.remains)
-    client = VastClient(settings.api, Limiter(), http)
+    client = VastClient(settings.api, Limiter(settings.api_pace), http, clock=settings.clock)
     inventory = Inventory([(remains.instance, remains.row_seen_at) for remains in resumed.remains])
     walks = Walks(
         client,
@@ -195,6 +195,7 @@ async def _start_parts(
     )
     tools = Tools(
         client=client,
+        inventory=inventory,
         walks=walks,
         fleet=fleet,
         profile=settings.profile,

@@ -57,8 +57,7 @@ def collector_settings(
     """
     keys = find_keys(os.environ, Path.home())
     if keys.read_key is None and keys.write_key is None:
-        places = ", ".join(str(place) for place in keys.places)
-        raise NotRunnableError(f"no Vast API key; looked at: {places}")
+        raise NotRunnableError(keys.explain())
     try:
         profile = load(settings.profile, settings.profile_dir)
     except ProfileError as error:

@@ -15,7 +15,8 @@ class CollectorSettings:
 
     `auto` says that a console started it: it ends by itself `viewer_patience_seconds` after the
     last viewer. `lifeline_fd` is a pipe's read end; when the other end is closed, the collector
-    ends. `sample_interval_seconds` is fleet time.
+    ends. `sample_interval_seconds` is fleet time. `api_pace` scales the spacing of API calls;
+    below 1 is for a simulator only.
     """
 
     store_path: Path
@@ -25,6 +26,7 @@ class CollectorSettings:
     clock: Clock
     holder: str
     walk_interval_seconds: float = 15.0
+    api_pace: float = 1.0
     account_interval_seconds: float = 300.0
     lease_ttl_seconds: float = 5.0
     tick_seconds: float = 0.3

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fleetui.collector.health import HealthBoard, Part
 from fleetui.domain.instance import WalkOutcome
 from fleetui.vast.client import VastClient, WalkResult
+from fleetui.vast.errors import VastError
 from fleetui.vast.inventory import Changes, Inventory
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ class Walks:
         changes = self._inventory.apply(result)
         self._on_walk(result, changes)
         for instance_id in changes.suspects:
-            presence = await self._client.single(instance_id)
+            presence = await self._client.single(instance_id, urgent=False)
             if self._inventory.confirm(instance_id, presence):
                 self._on_gone(instance_id)
         if result.walk.outcome is WalkOutcome.COMPLETE:
@@ -95,8 +96,8 @@ class Walks:
         while True:
             try:
                 account = await self._client.account()
-            except Exception as error:  # noqa: BLE001 - a balance is never worth the collector
-                self._health.trouble(Part.ACCOUNT, f"no balance: {type(error).__name__}")
+            except VastError as error:
+                self._health.trouble(Part.ACCOUNT, f"no balance: {error}")
             else:
                 self._health.balance = account.credit or account.balance
                 self._health.well(Part.ACCOUNT)
