@@ -70,7 +70,10 @@ class KindMatcher:
         self._words = ahocorasick_rs.AhoCorasick(list(literals)) if literals else None
         tokens = sorted({raw_token(literal) for literal in literals})
         self._tokens = (
-            ahocorasick_rs.BytesAhoCorasick([token.encode() for token in tokens])
+            ahocorasick_rs.BytesAhoCorasick(
+                [token.encode() for token in tokens],
+                implementation=ahocorasick_rs.Implementation.DFA,
+            )
             if tokens
             else None
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fleetui.domain.text import SafeText
 from fleetui.logs.decoder import SEGMENT_LIMIT
-from fleetui.logs.matcher import KindMatcher
+from fleetui.logs.matcher import KindMatcher, Match
 from fleetui.logs.strip import is_blank, strip_line
 from fleetui.logs.timestamps import stamp_of
 
@@ -20,8 +20,8 @@ _NEWLINE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A redraw of a line that may obey a rule.
+class Hit:
+    """A redraw of a line that obeys rules.
 
     `offset` is the first byte of the physical line, `position` that of the redraw. `stamp` is
     its own time, `inherited` the last time seen before it in the stream.
@@ -30,14 +30,10 @@ class Candidate:
     line: int
     offset: int
     position: int
-    raw: bytes
+    text: SafeText
+    matches: list[Match]
     stamp: float | None
     inherited: float | None
-
-    @property
-    def text(self) -> SafeText:
-        """The redraw as safe text."""
-        return strip_line(self.raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +73,8 @@ class Scanner:
             return Tail(self._line, self._line_offset, held[:SEGMENT_LIMIT])
         return self._tail
 
-    def feed(self, data: bytes, at: float) -> list[Candidate]:
-        """Take the next bytes, which arrived at `at`; return the candidates they complete."""
+    def feed(self, data: bytes, at: float) -> list[Hit]:
+        """Take the next bytes, which arrived at `at`; return the hits they complete."""
         if self._dropped:
             data = self._skip_overlong(data)
         held = self._held + data
@@ -96,7 +92,7 @@ class Scanner:
         self._base += length
         self._line_offset += length
 
-    def finish(self, at: float) -> list[Candidate]:
+    def finish(self, at: float) -> list[Hit]:
         """End the unfinished last line, as when the file was replaced or is read whole."""
         return self.feed(b"\n", at) if self._held else []
 
@@ -107,10 +103,10 @@ class Scanner:
         self._dropped += stop
         return data[stop:]
 
-    def _scan(self, block: bytes, at: float) -> list[Candidate]:
-        found: list[Candidate] = []
+    def _scan(self, block: bytes, at: float) -> list[Hit]:
+        found: list[Hit] = []
         has_return = b"\r" in block
-        line_start = done = counted = 0
+        line_start = done = counted = stamped = 0
         # What was dropped from the first redraw lies behind its kept head.
         dropped, self._dropped = self._dropped, 0
         for position in self._matcher.token_starts(block):
@@ -125,26 +121,31 @@ class Scanner:
                 start = max(block.rfind(b"\r", done, position) + 1, line_start)
                 cut = block.find(b"\r", position, end)
                 end = end if cut < 0 else cut
+            done = end
+            raw = block[start : min(end, start + SEGMENT_LIMIT)]
+            text = strip_line(raw)
+            matches = self._matcher.match(text)
+            if not matches:
+                continue
             self._line += block.count(b"\n", counted, start)
             counted = start
-            self._stamp_between(block, done, start, at, has_return=has_return)
-            raw = block[start:end]
+            self._stamp_between(block, stamped, start, at, has_return=has_return)
+            stamped = end
             stamp = stamp_of(raw, self._reference(at))
-            offset = self._base + dropped + line_start if line_start else self._line_offset
             found.append(
-                Candidate(
+                Hit(
                     line=self._line,
-                    offset=offset,
-                    position=self._base + start + (dropped if done else 0),
-                    raw=raw[:SEGMENT_LIMIT],
+                    offset=self._base + dropped + line_start if line_start else self._line_offset,
+                    position=self._base + start + (dropped if start else 0),
+                    text=text,
+                    matches=matches,
                     stamp=stamp,
                     inherited=self.last_stamp,
                 )
             )
             if stamp is not None:
                 self._see(stamp)
-            done = end
-        self._stamp_between(block, done, len(block), at, has_return=has_return)
+        self._stamp_between(block, stamped, len(block), at, has_return=has_return)
         self._line += block.count(b"\n", counted)
         self._base += dropped
         self._remember_tail(block, has_return=has_return)

@@ -100,4 +100,5 @@ def fact_of_look(
         text=text,
         at=at,
         fields=fields,
+        category=rule.category,
     )

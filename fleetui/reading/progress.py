@@ -240,6 +240,8 @@ class Work:
 
     def _throughput(self, batch: Batch, fields: dict[str, str], at: float) -> None:
         per_minute = figure(fields.get("per_minute"), 0.0)
+        if per_minute <= 0:
+            return
         # The summary carries no time: it ends as long after its start as it says.
         ended = max(at, batch.started_at + batch.seconds)
         self.benchmark = Benchmark(per_minute, ended, batch.completed or 0, batch.seconds)

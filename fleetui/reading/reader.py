@@ -321,23 +321,22 @@ class Reader:
     def _read(self, stream: StreamReader, arrivals: list[Arrival]) -> None:
         if not arrivals:
             return
-        matcher = self._matcher.for_kind(stream.kind)
         copies = self.profile.copies_of(stream.kind)
         for arrival in arrivals:
             if copies and self._is_copy(stream, arrival):
                 continue
-            text = arrival.candidate.text
-            for rule, fields in matcher.match(text):
+            for rule, fields in arrival.hit.matches:
                 fact = Fact(
                     rule=rule.id,
                     kind=stream.kind,
                     source=stream.path,
                     generation=arrival.generation,
-                    offset=arrival.candidate.offset,
-                    line=arrival.candidate.line,
-                    text=text,
+                    offset=arrival.hit.offset,
+                    line=arrival.hit.line,
+                    text=arrival.hit.text,
                     at=arrival.at,
                     fields=fields,
+                    category=rule.category,
                 )
                 self._facts.add(rule, fact)
                 if rule.signal is not None or rule.stage is not None:
@@ -345,7 +344,7 @@ class Reader:
 
     def _is_copy(self, stream: StreamReader, arrival: Arrival) -> bool:
         """Tell whether another file of the kind has shown these bytes; else mark them shown."""
-        here = (arrival.generation, arrival.candidate.position)
+        here = (arrival.generation, arrival.hit.position)
         known = self._copied.get(stream.kind)
         if known is not None and known[0] != stream.path:
             other = self._streams[known[0]]
@@ -433,6 +432,10 @@ class Reader:
             self._happen(stream, fact, Happening.BENCHMARK_RUN)
 
     def _look(self, kind: str, source: str, texts: tuple[SafeText, ...], at: float | None) -> None:
+        """Match lines that come from no file against the operator's own rules.
+
+        The diagnosis itself applies the built-in rules to what probes and rows say.
+        """
         matcher = self._matcher.for_kind(kind)
         self._facts.look(
             source,
@@ -440,6 +443,7 @@ class Reader:
                 fact_of_look(rule, kind, source, line=line, text=text, at=at, fields=fields)
                 for line, text in enumerate(texts, 1)
                 for rule, fields in matcher.match(text)
+                if rule.user
             ),
         )
 

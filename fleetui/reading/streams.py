@@ -1,10 +1,10 @@
-"""One log file of an instance over its generations: chunks to candidates with their times."""
+"""One log file of an instance over its generations: chunks to hits with their times."""
 
 from dataclasses import dataclass
 
 from fleetui.domain.stream import LogChunk
 from fleetui.logs.matcher import KindMatcher
-from fleetui.logs.scanner import Candidate, Scanner
+from fleetui.logs.scanner import Hit, Scanner
 from fleetui.logs.strip import strip_line
 from fleetui.reading.case import StreamTail
 
@@ -15,12 +15,12 @@ _QUIET_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A candidate with the best known time of its writing.
+    """A hit with the best known time of its writing.
 
     `is_guess` says that the time is that of arrival, as nothing in the file tells it.
     """
 
-    candidate: Candidate
+    hit: Hit
     generation: int
     at: float
     arrived: float
@@ -132,30 +132,28 @@ class StreamReader:
         self._is_partial = newline < 0
         return data[skipped:]
 
-    def _timed(
-        self, candidates: list[Candidate], arrived: float, skew: float | None = None
-    ) -> list[Arrival]:
+    def _timed(self, hits: list[Hit], arrived: float, skew: float | None = None) -> list[Arrival]:
         return [
             Arrival(
-                candidate,
+                hit,
                 self.generation,
                 arrived if at is None else at,
                 arrived,
                 is_guess=at is None,
             )
-            for candidate in candidates
-            for at in (self._time_of(candidate, arrived, skew),)
+            for hit in hits
+            for at in (self._time_of(hit, arrived, skew),)
         ]
 
-    def _time_of(self, candidate: Candidate, arrived: float, skew: float | None) -> float | None:
+    def _time_of(self, hit: Hit, arrived: float, skew: float | None) -> float | None:
         """The line's own time, else the best that is known.
 
         That is the last time before it, or, where the file is being followed and no line that
         came with it had a time, its arrival by the host's clock.
         """
-        if candidate.stamp is not None:
-            return candidate.stamp
-        inherited = candidate.inherited
+        if hit.stamp is not None:
+            return hit.stamp
+        inherited = hit.inherited
         if inherited is None or not self._is_followed or inherited != self._stamp_before:
             return inherited
         return max(inherited, arrived - (skew or 0.0))

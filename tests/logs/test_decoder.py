@@ -1,5 +1,7 @@
 """Lines from bytes, whatever the split."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,16 +11,31 @@ from fleetui.logs.strip import strip_line
 
 PIECES = st.sampled_from(
     [
-        b"\n", b"\r", b"\r\n", b"a", b"word ", b"\x1b[2m", b"\x1b[0m", b"\x1b]0;t\x07", "—é".encode(),
-        b"\xe2\x80", b"\xff", b"\t", b"[#e5 1/2]", b"# 40.0%", b"curl: (22)", b"\x00", b"x" * 40,
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"a",
+        b"word ",
+        b"\x1b[2m",
+        b"\x1b[0m",
+        b"\x1b]0;t\x07",
+        "—é".encode(),
+        b"\xe2\x80",
+        b"\xff",
+        b"\t",
+        b"[#e5 1/2]",
+        b"# 40.0%",
+        b"curl: (22)",
+        b"\x00",
+        b"x" * 40,
     ]
-)  # fmt: skip
+)
 STREAMS = st.lists(PIECES, max_size=40).map(b"".join)
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    return [data[low:high] for low, high in zip(edges, edges[1:], strict=False)]
+    return [data[low:high] for low, high in pairwise(edges)]
 
 
 def segments_of(parts: list[bytes], limit: int = 64) -> tuple[list[Segment], Segment | None]:

@@ -1,6 +1,7 @@
 """Rules on lines, and the raw search that finds their candidates."""
 
 import re
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from fleetui.domain.text import sanitise
 from fleetui.logs.decoder import SegmentDecoder
 from fleetui.logs.matcher import Matcher, raw_token
-from fleetui.logs.scanner import Candidate, Scanner
+from fleetui.logs.scanner import Hit, Scanner
 from fleetui.logs.strip import strip_line
 from fleetui.logs.timestamps import stamp_of
 from fleetui.profiles.loader import load
@@ -69,14 +70,26 @@ def test_every_literal_of_the_profiles_has_a_token() -> None:
 
 
 HEADS = st.sampled_from(
-    [b"", b"2026-03-12T07:04:18Z ", b"\x1b[2m2026-03-12T07:09:18.5Z\x1b[0m ", b"[entrypoint] 2026-03-12 07:00:04 "]
-)  # fmt: skip
+    [
+        b"",
+        b"2026-03-12T07:04:18Z ",
+        b"\x1b[2m2026-03-12T07:09:18.5Z\x1b[0m ",
+        b"[entrypoint] 2026-03-12 07:00:04 ",
+    ]
+)
 BODIES = st.sampled_from(
     [
-        b"", b"nothing here", PARTITION, b"stream closed because of a broken pipe", b"broken pipe, ignored",
-        b"proof assembled \x1b[3mjob_id\x1b[0m\x1b[2m=\x1b[0mx", b"BROKEN PIPE \xe2\x80\x94 \xff", b"broken", b" pipe",
+        b"",
+        b"nothing here",
+        PARTITION,
+        b"stream closed because of a broken pipe",
+        b"broken pipe, ignored",
+        b"proof assembled \x1b[3mjob_id\x1b[0m\x1b[2m=\x1b[0mx",
+        b"BROKEN PIPE \xe2\x80\x94 \xff",
+        b"broken",
+        b" pipe",
     ]
-)  # fmt: skip
+)
 ENDS = st.sampled_from([b"\n", b"\n", b"\r\n", b"\r", b"\n\n", b"\r\r\n"])
 LOGS = st.lists(st.tuples(HEADS, BODIES, ENDS).map(b"".join), max_size=30).map(b"".join)
 
@@ -89,8 +102,10 @@ def plainly(data: bytes) -> list[tuple[str, int, int, str, float | None, float |
     for segment in decoder.feed(data):
         stamp = stamp_of(segment.raw[:96], last if last is not None else 0.0)
         text = sanitise(segment.raw)
-        for rule in naive(RULES, "bench", text):
-            found.append((rule, segment.line, segment.offset, str(text), stamp, last))
+        found += [
+            (rule, segment.line, segment.offset, str(text), stamp, last)
+            for rule in naive(RULES, "bench", text)
+        ]
         last = stamp if stamp is not None else last
     return found
 
@@ -98,11 +113,11 @@ def plainly(data: bytes) -> list[tuple[str, int, int, str, float | None, float |
 def quickly(parts: list[bytes]) -> list[tuple[str, int, int, str, float | None, float | None]]:
     matcher = Matcher(RULES).for_kind("bench")
     scanner = Scanner(matcher)
-    candidates: list[Candidate] = [item for part in parts for item in scanner.feed(part, 0.0)]
+    hits: list[Hit] = [item for part in parts for item in scanner.feed(part, 0.0)]
     return [
         (rule.id, item.line, item.offset, str(item.text), item.stamp, item.inherited)
-        for item in candidates
-        for rule, _ in matcher.match(item.text)
+        for item in hits
+        for rule, _ in item.matches
     ]
 
 
@@ -112,7 +127,7 @@ def test_the_quick_path_finds_exactly_what_the_plain_one_does(
 ) -> None:
     data += b"x"  # an undecided carriage return at the very end is decided by any next byte
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    parts = [data[low:high] for low, high in zip(edges, edges[1:], strict=False)]
+    parts = [data[low:high] for low, high in pairwise(edges)]
     assert quickly(parts) == quickly([data]) == plainly(data)
 
 
@@ -125,7 +140,7 @@ def test_line_count_and_tail_do_not_depend_on_the_split(data: bytes, places: lis
         return scanner.lines, scanner.tail, scanner.first_stamp, scanner.last_stamp
 
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    parts = [data[low:high] for low, high in zip(edges, edges[1:], strict=False)]
+    parts = [data[low:high] for low, high in pairwise(edges)]
     assert ends(parts) == ends([data])
 
 

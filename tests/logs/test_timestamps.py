@@ -1,6 +1,7 @@
 """Times at the head of lines."""
 
 from datetime import UTC, datetime
+from math import isfinite
 
 import pytest
 from hypothesis import given
@@ -35,10 +36,16 @@ def test_known_shapes(line: bytes, seconds: float) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        b"", b"TIMELINE,24031,SYNTH_START", b"[#db9550 18GiB/44GiB(41%)", b"[12345.678901] NVRM: x",
-        b"2026-99-99T07:04:18Z", b"13/45 99:99:99 [NOTICE]", b"  2026 was a year", b"=== Batch ===",
+        b"",
+        b"TIMELINE,24031,SYNTH_START",
+        b"[#db9550 18GiB/44GiB(41%)",
+        b"[12345.678901] NVRM: x",
+        b"2026-99-99T07:04:18Z",
+        b"13/45 99:99:99 [NOTICE]",
+        b"  2026 was a year",
+        b"=== Batch ===",
     ],
-)  # fmt: skip
+)
 def test_lines_without_a_time(line: bytes) -> None:
     assert stamp_of(line, MARCH) is None
 
@@ -53,7 +60,7 @@ def test_a_time_without_a_year_lands_near_the_reference() -> None:
 @given(st.binary(max_size=120), st.floats(0, 4e9))
 def test_no_bytes_make_it_raise(raw: bytes, reference: float) -> None:
     stamp = stamp_of(raw, reference)
-    assert stamp is None or stamp == stamp
+    assert stamp is None or isfinite(stamp)
 
 
 @given(st.from_regex(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", fullmatch=True))

@@ -73,7 +73,7 @@ def outcome(reader: Reader, ends_at: float) -> bytes:
 
 def recut(host: Host, seed: int) -> list[Step]:
     """The same bytes at the same times, cut anew into single bytes and long pieces."""
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311 - cuts are no secrets
     joined: list[Step] = []
     for step in host.steps:
         last = joined[-1] if joined else None
@@ -120,7 +120,7 @@ def test_the_split_never_changes_the_reading(name: str, profile: Profile, seed: 
 @given(seed=st.integers(0, 2**32))
 def test_first_sight_from_any_middle_is_sound(name: str, profile: Profile, seed: int) -> None:
     """Streams are first seen at any place, and reading goes on from there."""
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311 - cuts are no secrets
     reader = Reader(profile, 0)
     host = load_host(HOSTS / name, profile)
     starts: dict[str, int] = {}
@@ -204,7 +204,7 @@ def test_in_the_later_half_of_a_stage_the_eta_is_near_the_truth(
     assert span.ended_at is not None
     length = span.ended_at - span.started_at
     reader = Reader(profile, 0)
-    errors = []
+    errors: list[float] = []
     for step in host.steps:
         feed_step(reader, step)
         passed = (step.at - span.started_at) / length
@@ -265,16 +265,21 @@ def test_facts_are_thinned_and_counts_are_exact(profile: Profile) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.binary(max_size=200), max_size=12), st.sampled_from(sorted({
-    "setup", "bench", "daemon", "curio", "config", "log"})))  # fmt: skip
+@given(
+    st.lists(st.binary(max_size=200), max_size=12),
+    st.sampled_from(sorted({"setup", "bench", "daemon", "curio", "config", "log"})),
+)
 def test_no_bytes_break_the_reading(parts: list[bytes], kind: str) -> None:
     reader = Reader(load_once(), 0)
     offset = 0
     for number, part in enumerate(parts):
         chunk = LogChunk(
-            stream=StreamId(0, "/tmp/x.log"), generation=1 + number // 5, offset=offset, data=part,
+            stream=StreamId(0, "/tmp/x.log"),
+            generation=1 + number // 5,
+            offset=offset,
+            data=part,
             at=1000.0 + number,
-        )  # fmt: skip
+        )
         reader.feed(chunk, kind)
         offset += len(part) * (number % 3)
     check_sanity(reader.reading(2000.0))
@@ -291,35 +296,62 @@ def load_once() -> Profile:
 
 
 WORDS = [
-    b"[#abcdef 1.9GiB/44GiB(4%) CN:16 DL:29MiB ETA:1m30s]\n", b"[#abcdef 0B/0B CN:1 DL:0B]\n",
-    b"[#ffffff 999999999999999999GiB/1B(999%) CN:1]\n", b"FILE: /p/x.params\n", b"abcdef|OK  |1MiB/s|/p/x.params\n",
-    b"abcdef|ERR |0B/s|/p/x.params\n", b"Parameter file /p/x.params is ok\n", b"=== Batch Benchmark ===\n",
-    b"count:       0\n", b"count:       12\n", b"concurrency: 3\n", b"  [3/12] COMPLETED \xe2\x80\x94 1.0s (\n",
-    b"throughput:    0.0.1 proofs/min (\n", b"throughput:    0.9 proofs/min (\n", b"completed:     0\n",
-    b"total time:    9.9.9s\n", b"cuzk_daemon: cuzk-daemon starting\n", b"submitting proof\n",
+    b"[#abcdef 1.9GiB/44GiB(4%) CN:16 DL:29MiB ETA:1m30s]\n",
+    b"[#abcdef 0B/0B CN:1 DL:0B]\n",
+    b"[#ffffff 999999999999999999GiB/1B(999%) CN:1]\n",
+    b"FILE: /p/x.params\n",
+    b"abcdef|OK  |1MiB/s|/p/x.params\n",
+    b"abcdef|ERR |0B/s|/p/x.params\n",
+    b"Parameter file /p/x.params is ok\n",
+    b"=== Batch Benchmark ===\n",
+    b"count:       0\n",
+    b"count:       12\n",
+    b"concurrency: 3\n",
+    b"  [3/12] COMPLETED \xe2\x80\x94 1.0s (\n",
+    b"throughput:    0.0.1 proofs/min (\n",
+    b"throughput:    0.9 proofs/min (\n",
+    b"completed:     0\n",
+    b"total time:    9.9.9s\n",
+    b"cuzk_daemon: cuzk-daemon starting\n",
+    b"submitting proof\n",
     b"job enqueued job_id=ps-porep-1-2-3 proof_kind=porep-c2\n",
     b"dispatching per-partition synthesis job_id=ps-porep-1-2-3 num_partitions=99999999\n",
     b"partition GPU prove complete job_id=ps-porep-1-2-3 partition=7 gpu_ms=3\n",
     b"all partitions complete, proof assembled job_id=snap-1 proof_len=1 total_ms=3\n",
-    b"Phase 7: PoRep proof self-check PASSED job_id=ps-porep-1-2-3\n", b"Error: x\n",
-    b"[entrypoint] 2026-03-12 07:00:04 label=C.1 min_rate=29.0\n", b"Starting benchmark\n",
-    b"parameter and key-fetching complete\n", b"ERROR: fetching proof parameters: x\n",
-    b"curl: (22) x\n", b"\r###   40.0%\r", b"Restarting daemon with full partition_workers=16\n",
-    b"benchmark.sh exited with error\n", b"2026-03-12T07:00:04Z x\n", b"2031-03-12T07:00:04Z x\n",
-]  # fmt: skip
+    b"Phase 7: PoRep proof self-check PASSED job_id=ps-porep-1-2-3\n",
+    b"Error: x\n",
+    b"[entrypoint] 2026-03-12 07:00:04 label=C.1 min_rate=29.0\n",
+    b"Starting benchmark\n",
+    b"parameter and key-fetching complete\n",
+    b"ERROR: fetching proof parameters: x\n",
+    b"curl: (22) x\n",
+    b"\r###   40.0%\r",
+    b"Restarting daemon with full partition_workers=16\n",
+    b"benchmark.sh exited with error\n",
+    b"2026-03-12T07:00:04Z x\n",
+    b"2031-03-12T07:00:04Z x\n",
+]
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["setup", "bench", "daemon", "curio"]), st.sampled_from(WORDS)), max_size=40))  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["setup", "bench", "daemon", "curio"]), st.sampled_from(WORDS)),
+        max_size=40,
+    )
+)
 def test_known_lines_in_any_order_read_soundly(lines: list[tuple[str, bytes]]) -> None:
     reader = Reader(load_once(), 0)
     offsets: dict[str, int] = {}
     for number, (kind, line) in enumerate(lines):
         offset = offsets.get(kind, 0)
         chunk = LogChunk(
-            stream=StreamId(0, f"/tmp/{kind}.log"), generation=1, offset=offset, data=line,
+            stream=StreamId(0, f"/tmp/{kind}.log"),
+            generation=1,
+            offset=offset,
+            data=line,
             at=1773298800.0 + number * 7,
-        )  # fmt: skip
+        )
         offsets[kind] = offset + len(line)
         reader.feed(chunk, kind)
         check_sanity(reader.reading(chunk.at))

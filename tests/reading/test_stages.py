@@ -1,0 +1,299 @@
+"""The course of a life from lines, rows and their order."""
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from fleetui.domain.finding import Severity
+from fleetui.domain.host import Probe
+from fleetui.domain.instance import Instance
+from fleetui.domain.rate import RateSource
+from fleetui.domain.reading import Reading
+from fleetui.domain.stage import Outcome, Stage
+from fleetui.domain.stream import LogChunk, StreamId
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.profiles.loader import load
+from fleetui.reading.reader import Reader
+from fleetui.reading.summary import fleet_row, progress_text, sample
+
+T0 = 1773298800.0  # 2026-03-12T07:00:00Z
+PATHS = {
+    "setup": "/var/log/entrypoint.log",
+    "bench": "/tmp/benchmark-full.log",
+    "daemon": "/tmp/cuzk-bench-daemon.log",
+    "curio": "/tmp/curio.log",
+}
+PROFILE = load("cuzk")
+BOOT = "[entrypoint] {t} label=C.1 min_rate=29.0"
+FETCH = "{z}\tINFO\tparamfetch\tx.go:1\tFetching /p/a.params from https://x"
+COMPLETE = "{z}\tINFO\tparamfetch\tx.go:1\tparameter and key-fetching complete"
+STARTING = "{z}  INFO cuzk_daemon: cuzk-daemon starting"
+SUBMIT = "{z}  INFO cuzk_bench: submitting proof proof_type=porep"
+JOB = "{z}  INFO cuzk_core::scheduler: job enqueued job_id=ps-porep-1-1-{n} proof_kind=porep-c2"
+PASSED = (
+    "{z}  INFO cuzk_core::engine: Phase 7: PoRep proof self-check PASSED job_id=ps-porep-1-1-{n}"
+)
+BENCH_JOB = (
+    "{z}  INFO cuzk_core::scheduler: job enqueued "
+    "job_id=95975193-f4a7-4915-9a07-d6043ff0a043 proof_kind=porep-c2"
+)
+
+
+class Life:
+    """Writes lines at given seconds and feeds them as a follower would."""
+
+    def __init__(self) -> None:
+        self.reader = Reader(PROFILE, 7)
+        self._offsets: dict[str, int] = {}
+        self._generations: dict[str, int] = {}
+        self._number = 0
+
+    def say(self, second: float, kind: str, text: str, *, anew: bool = False) -> "Life":
+        if anew:
+            self._generations[kind] = self._generations.get(kind, 1) + 1
+            self._offsets[kind] = 0
+        self._number += 1
+        minute, rest = divmod(int(second), 60)
+        hour, minute = divmod(minute, 60)
+        clock = f"{7 + hour:02}:{minute:02}:{rest:02}"
+        line = text.format(z=f"2026-03-12T{clock}Z", t=f"2026-03-12 {clock}", n=self._number)
+        data = line.encode() + b"\n"
+        offset = self._offsets.get(kind, 0)
+        self._offsets[kind] = offset + len(data)
+        chunk = LogChunk(
+            stream=StreamId(7, PATHS[kind]),
+            generation=self._generations.get(kind, 1),
+            offset=offset,
+            data=data,
+            at=T0 + second,
+        )
+        self.reader.feed(chunk, kind)
+        return self
+
+    def at(self, second: float) -> Reading:
+        return self.reader.reading(T0 + second)
+
+    def stages(self) -> list[tuple[str, int, str]]:
+        spans = self.at(9000).spans
+        return [(span.stage.value, span.attempt, span.outcome.value) for span in spans]
+
+
+def instance(status: str | None, **changes: object) -> Instance:
+    text = None if status is None else sanitise(status)
+    return Instance(instance_id=7, actual_status=text, **changes)  # type: ignore[arg-type]
+
+
+def to_bench() -> Life:
+    return (
+        Life()
+        .say(1, "setup", BOOT)
+        .say(2, "setup", FETCH)
+        .say(200, "setup", COMPLETE)
+        .say(201, "setup", "[entrypoint] {t} Starting benchmark (proofs=12 concurrency=3)")
+        .say(202, "bench", "C1 output not found at /data/c1.json")
+        .say(210, "daemon", STARTING)
+        .say(240, "bench", SUBMIT)
+        .say(440, "bench", "Restarting daemon with full partition_workers=16 for benchmark...")
+        .say(442, "daemon", STARTING)
+        .say(480, "bench", "=== Batch Benchmark ===")
+    )
+
+
+def test_a_healthy_life_in_order() -> None:
+    life = to_bench().say(900, "bench", "throughput:    0.5 proofs/min (120s/proof)")
+    life.say(950, "curio", "repopath ~/.curio")
+    assert [stage for stage, _, _ in life.stages()] == [
+        "boot",
+        "param_fetch",
+        "params_done",
+        "c1_download",
+        "daemon_start",
+        "warmup",
+        "daemon_restart",
+        "bench",
+        "bench_done",
+        "running",
+    ]
+    assert {outcome for _, _, outcome in life.stages()[:-1]} == {"done"}
+    assert all(span.evidence is not None for span in life.at(950).spans)
+
+
+def test_streams_may_come_in_any_order() -> None:
+    lines = [
+        ("setup", BOOT, 1),
+        ("daemon", STARTING, 210),
+        ("bench", SUBMIT, 240),
+    ]
+    outcomes = set()
+    for order in permutations(lines):
+        life = Life()
+        for kind, text, second in order:
+            life.say(second, kind, text)
+        outcomes.add(tuple(life.stages()))
+    assert len(outcomes) == 1
+
+
+def test_late_news_of_an_earlier_stage_does_not_move_it_back() -> None:
+    life = to_bench()
+    life.say(500, "setup", FETCH)
+    life.say(505, "bench", SUBMIT)
+    assert life.at(510).stage is Stage.BENCH
+
+
+def test_a_daemon_that_starts_again_is_a_reason_to_move_back() -> None:
+    life = to_bench().say(600, "daemon", STARTING)
+    assert life.stages()[-2:] == [("bench", 1, "unknown"), ("daemon_restart", 2, "active")]
+    life.say(640, "daemon", BENCH_JOB)
+    assert life.stages()[-1] == ("bench", 2, "active")
+
+
+def test_a_restart_while_proving_returns_to_proving() -> None:
+    life = Life().say(1, "daemon", STARTING).say(20, "daemon", JOB).say(90, "daemon", STARTING)
+    assert life.stages()[-1][0] == "daemon_restart"
+    life.say(120, "daemon", JOB)
+    assert life.stages()[-1] == ("running", 2, "active")
+
+
+def test_each_start_of_a_crash_loop_is_an_attempt() -> None:
+    life = Life()
+    for second in (1, 60, 120):
+        life.say(second, "daemon", STARTING)
+    assert life.stages() == [
+        ("daemon_start", 1, "failed"),
+        ("daemon_start", 2, "failed"),
+        ("daemon_start", 3, "active"),
+    ]
+
+
+def test_a_second_run_of_the_benchmark_is_a_new_attempt() -> None:
+    life = to_bench().say(500, "bench", "Error: Prove RPC failed")
+    life.say(501, "setup", "[entrypoint] {t} benchmark.sh exited with error")
+    assert life.stages()[-1] == ("bench", 1, "failed")
+    life.say(600, "setup", "[entrypoint] {t} Starting benchmark (proofs=12 concurrency=3)")
+    life.say(610, "bench", "C1 output not found at /data/c1.json", anew=True)
+    assert life.stages()[-1] == ("c1_download", 2, "active")
+
+
+def test_complete_is_said_before_what_failed() -> None:
+    life = Life().say(1, "setup", BOOT).say(2, "setup", FETCH).say(90, "setup", COMPLETE)
+    life.say(90, "setup", "ERROR: fetching proof parameters: fetching file /p/a.params failed")
+    assert life.stages()[-1] == ("param_fetch", 1, "failed")
+
+
+def test_failed_needs_a_failed_stage_and_a_critical_cause() -> None:
+    life = to_bench().say(500, "bench", "Error: Prove RPC failed")
+    life.say(500, "bench", "    3: stream closed because of a broken pipe")
+    reading = life.at(520)
+    assert any(finding.severity is Severity.CRITICAL for finding in reading.findings)
+    assert reading.stage is Stage.FAILED
+    assert life.reader.case(T0 + 520).stage is Stage.BENCH
+    assert reading.progress is None
+    life.say(600, "daemon", STARTING)
+    assert life.at(610).stage is not Stage.FAILED
+
+
+@pytest.mark.parametrize(
+    ("status", "stage"),
+    [
+        (None, Stage.LOADING),
+        ("loading", Stage.LOADING),
+        ("created", Stage.LOADING),
+        ("exited", Stage.STOPPED),
+        ("stopped", Stage.STOPPED),
+        ("running", Stage.BENCH),
+        ("offline", Stage.BENCH),
+        ("unknown", Stage.BENCH),
+    ],
+)
+def test_the_row_decides_where_logs_cannot(status: str | None, stage: Stage) -> None:
+    life = to_bench()
+    life.reader.observe_row(instance(status), T0 + 490)
+    assert life.at(500).stage is stage
+    assert life.reader.case(T0 + 500).stage is Stage.BENCH
+
+
+def test_without_any_log_a_running_row_is_booting() -> None:
+    reader = Reader(PROFILE, 7)
+    reader.observe_row(instance("loading"), T0)
+    assert reader.reading(T0 + 5).stage is Stage.LOADING
+    assert reader.reading(T0 + 5).spans[-1].started_at == T0
+    reader.observe_row(instance("running"), T0 + 60)
+    assert reader.reading(T0 + 65).stage is Stage.BOOT
+
+
+def test_gone_is_final_until_the_row_is_back() -> None:
+    life = to_bench()
+    life.reader.gone(T0 + 600)
+    assert life.at(610).stage is Stage.GONE
+    assert [span.outcome for span in life.at(610).spans][-2:] == [Outcome.UNKNOWN, Outcome.ACTIVE]
+    life.reader.observe_row(instance("running"), T0 + 700)
+    assert life.at(710).stage is Stage.BENCH
+
+
+def test_proving_is_rated_by_completions_with_their_windows() -> None:
+    life = Life().say(0, "daemon", STARTING).say(10, "daemon", JOB)
+    for second in range(100, 7300, 100):
+        life.say(second, "daemon", PASSED)
+    rates = {
+        round(rate.window_seconds): rate
+        for rate in life.at(7210).rates
+        if rate.source is RateSource.COMPLETIONS
+    }
+    assert sorted(rates) == [900, 3600, 7200]
+    assert all(rate.proofs_per_hour == pytest.approx(36, rel=0.03) for rate in rates.values())
+    row = fleet_row(
+        instance("running", cost_per_hour=0.36),
+        life.at(7210),
+        row_seen_at=T0 + 7200,
+        acting=SafeText("restarting"),
+    )
+    assert row.rate_source is RateSource.COMPLETIONS
+    assert row.proofs_per_hour == pytest.approx(36, rel=0.03)
+    assert row.cost_per_proof == pytest.approx(0.01, rel=0.03)
+    assert row.acting == "restarting"
+    assert row.stage_since == T0 + 10
+
+
+def test_the_prover_own_line_of_a_proof_is_not_counted_twice() -> None:
+    life = Life().say(0, "daemon", STARTING).say(10, "daemon", JOB)
+    life.say(50, "daemon", '{z}  INFO cuzk_core::prover: PoRep proof self-check PASSED job_id="j"')
+    life.say(
+        50, "daemon", "{z}  INFO cuzk_core::engine: Phase 7: PoRep proof self-check PASSED job_id=j"
+    )
+    (rate,) = [rate for rate in life.at(400).rates if rate.source is RateSource.COMPLETIONS]
+    assert rate.proofs == 1
+
+
+def test_what_is_not_measured_is_none_in_row_and_sample() -> None:
+    reader = Reader(PROFILE, 7)
+    row = fleet_row(instance(None), reader.reading(T0), row_seen_at=T0, acting=None)
+    assert (row.proofs_per_hour, row.cost_per_proof, row.gpu_util, row.gpu_at) == (None,) * 4
+    point = sample(instance(None), reader.reading(T0), T0)
+    assert (point.proofs_per_hour, point.cost_per_hour) == (None, None)
+
+
+def test_progress_is_worded_for_the_table() -> None:
+    life = Life().say(1, "setup", BOOT).say(2, "setup", FETCH)
+    life.say(9, "setup", "[#abcdef 11GiB/44GiB(25%) CN:16 DL:359MiB ETA:2m4s]")
+    progress = life.at(10).progress
+    assert progress is not None
+    assert progress_text(progress) == "11.0/44.0 GiB 359 MiB/s"
+    assert progress.eta_seconds == pytest.approx(33 * 1024 / 359, rel=0.01)
+
+
+def test_the_operators_rules_see_what_comes_from_no_file(tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text(
+        '[[rule]]\nid = "own"\nkinds = ["vast", "dmesg"]\nany = ["quota"]\ncategory = "disk_full"\n'
+    )
+    reader = Reader(load("cuzk", tmp_path), 7)
+    reader.observe_row(instance("running", status_msg=sanitise("over QUOTA")), T0)
+    reader.observe_probe(Probe(at=T0, kernel_lines=(sanitise("quota hit"), sanitise("fine"))))
+    facts = reader.case(T0).facts
+    assert [(fact.source, fact.category) for fact in facts] == [
+        ("vast", "disk_full"),
+        ("kernel", "disk_full"),
+    ]
+    assert reader.case(T0).counts == {"own": 2}
+    reader.observe_row(instance("running"), T0 + 9)
+    assert reader.case(T0).counts == {"own": 1}

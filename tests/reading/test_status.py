@@ -1,0 +1,139 @@
+"""The daemon's status and its traps."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleetui.domain.text import SafeText
+from fleetui.profiles.loader import load
+from fleetui.reading.rates import StatusCounters
+from fleetui.reading.reader import Reader
+from fleetui.reading.status import failed_pipelines, parse_status, running_pipelines
+
+SAMPLES = Path(__file__).parent.parent / "data" / "hosts" / "status_samples"
+
+
+def body(**changes: Any) -> bytes:  # noqa: ANN401 - JSON has no narrower type
+    answer = {"uptime_secs": 100.0, "counters": {"total_completed": 0, "total_failed": 0}}
+    return json.dumps({**answer, **changes}).encode()
+
+
+def job(states: list[str], age: float = 60.0, done: int | None = None) -> dict[str, Any]:
+    return {
+        "job_id": "ps-porep-1000-1-1",
+        "proof_kind": "porep-c2",
+        "started_secs_ago": age,
+        "total_partitions": len(states),
+        "partitions_done": states.count("done") if done is None else done,
+        "partitions": [
+            {"index": index, "state": state, "synth_ms": 30000, "gpu_ms": 3000}
+            for index, state in enumerate(states)
+        ],
+    }
+
+
+def test_the_samples_read() -> None:
+    idle = parse_status((SAMPLES / "idle_fresh.json").read_bytes(), 5.0)
+    assert (idle.at, running_pipelines(idle), failed_pipelines(idle)) == (5.0, (), ())
+    assert len(idle.gpu_workers) >= 1
+    middle = parse_status((SAMPLES / "mid_porep.json").read_bytes(), 5.0)
+    assert running_pipelines(middle)
+    ages = [pipeline.started_secs_ago for pipeline in middle.pipelines]
+    assert ages == sorted(ages, reverse=True)
+    failed = parse_status((SAMPLES / "after_failures.json").read_bytes(), 5.0)
+    assert failed_pipelines(failed)
+    assert not set(failed_pipelines(failed)) & set(running_pipelines(failed))
+
+
+def test_a_failed_job_stays_listed_but_does_not_run() -> None:
+    listed = [job(["done", "failed", "pending"], age=9000), job(["done", "gpu", "pending"])]
+    status = parse_status(body(pipelines=listed), 1.0)
+    assert [len(item.partitions) for item in running_pipelines(status)] == [3]
+    assert running_pipelines(status)[0].started_secs_ago == 60
+    assert len(failed_pipelines(status)) == 1
+
+
+def test_a_complete_job_that_never_leaves_has_failed() -> None:
+    lingering = parse_status(body(pipelines=[job(["done"] * 10, age=340)]), 1.0)
+    stuck = parse_status(body(pipelines=[job(["done"] * 10, age=9000)]), 1.0)
+    assert (running_pipelines(lingering), failed_pipelines(lingering)) == ((), ())
+    assert (running_pipelines(stuck), len(failed_pipelines(stuck))) == ((), 1)
+
+
+def test_what_is_new_or_missing_in_the_answer_does_no_harm() -> None:
+    status = parse_status(body(surprise={"x": [1]}, pipelines=[{"job_id": "a", "new": 1}]), 2.0)
+    assert status.pipelines[0].job_id == "a"
+    status = parse_status(b'{"uptime_secs": 3}', 2.0)
+    assert status.counters.total_completed == 0
+
+
+def test_names_from_the_daemon_are_made_safe() -> None:
+    status = parse_status(body(pipelines=[{"job_id": "a\x1b[31mb\u202e\n"}]), 2.0)
+    assert status.pipelines[0].job_id == "ab "
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"", "not JSON"),
+        (b"404 Not Found\n", "not JSON"),
+        (b"[]", "no object but list"),
+        (b'{"error": "lock \x1b[31mpoisoned"}'.replace(b"\x1b", b"\\u001b"), "lock poisoned"),
+        (b"{}", "another shape"),
+        (b'{"uptime_secs": "x"}', "another shape"),
+        (b'{"uptime_secs": -1}', "impossible uptime"),
+        (b'{"uptime_secs": 1, "pipelines": {"a": 1}}', "another shape"),
+        (b" " * 2_000_000, "more than"),
+    ],
+)
+def test_a_bad_answer_is_refused_with_its_reason(answer: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse_status(answer, 1.0)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(answer: bytes) -> None:
+    try:
+        parse_status(answer, 1.0)
+    except ValueError as error:
+        said = str(error)
+        assert "status answer" in said or "daemon answers" in said
+
+
+def test_counters_go_on_over_a_restart() -> None:
+    counters = StatusCounters()
+    for at, uptime, total in [(0, 500, 40), (600, 1100, 46), (900, 20, 0), (1200, 320, 3)]:
+        answer = body(uptime_secs=uptime, counters={"total_completed": total})
+        counters.take(parse_status(answer, float(at)))
+    rate = counters.rate()
+    assert counters.restarts == 1
+    assert rate is not None
+    assert (rate.proofs, rate.window_seconds, rate.proofs_per_hour) == (9, 1200.0, 27.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 100), st.integers(0, 1000), st.integers(0, 50)), max_size=40)
+)
+def test_a_status_rate_is_never_negative(polls: list[tuple[int, int, int]]) -> None:
+    counters = StatusCounters()
+    at = 0.0
+    for gap, uptime, total in polls:
+        at += gap
+        answer = body(uptime_secs=uptime, counters={"total_completed": total})
+        counters.take(parse_status(answer, at))
+    rate = counters.rate()
+    assert rate is None or (rate.proofs >= 0 and rate.proofs_per_hour >= 0)
+
+
+def test_the_reader_keeps_the_last_good_answer_beside_the_error() -> None:
+    reader = Reader(load("cuzk"), 1)
+    reader.observe_status(parse_status(body(), 10.0), None, 10.0)
+    reader.observe_status(None, SafeText("connection refused"), 25.0)
+    reading = reader.reading(30.0)
+    assert reading.status is not None
+    assert reading.status.at == 10.0
+    assert reading.status_error == "connection refused"
