@@ -1,16 +1,19 @@
 """The watchers of all instances, following the inventory."""
 
 import asyncio
+import contextlib
 import gc
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from fleetui.collector.health import HealthBoard
+from fleetui.collector.health import HealthBoard, Part
 from fleetui.collector.publisher import Publisher
-from fleetui.collector.resume import Remains, refeed
+from fleetui.collector.resume import Resumed, refeed
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.clock import Clock
 from fleetui.domain.instance import Instance, WalkOutcome
+from fleetui.domain.reading import Reading
+from fleetui.domain.stream import StreamPosition
 from fleetui.store.interface import CollectorStore, StoreError
 from fleetui.vast.client import WalkResult
 from fleetui.vast.inventory import Changes
@@ -22,7 +25,7 @@ WATCHES_TICK_SECONDS = 0.5
 CONNECT_STORM_SECONDS = 60.0
 BREATH_WATCHERS = 8
 
-MakeWatcher = Callable[[Instance, Remains | None], Watcher]
+MakeWatcher = Callable[[Instance, tuple[StreamPosition, ...], Reading | None], Watcher]
 
 
 class Fleet:
@@ -45,6 +48,7 @@ class Fleet:
         self._health = health
         self._sample_interval = sample_interval_seconds
         self._watchers: dict[int, Watcher] = {}
+        self._departed: dict[int, tuple[StreamPosition, ...]] = {}
 
     def __iter__(self) -> Iterator[Watcher]:
         return iter(tuple(self._watchers.values()))
@@ -53,10 +57,11 @@ class Fleet:
         """Return the watcher of a live instance."""
         return self._watchers.get(instance_id)
 
-    async def resume(self, store: CollectorStore, remains: Iterable[Remains]) -> None:
+    async def resume(self, store: CollectorStore, resumed: Resumed) -> None:
         """Rebuild the watchers of the stored instances; their links start at the first walk."""
-        for remain in remains:
-            watcher = self._make_watcher(remain.instance, remain)
+        self._departed = dict(resumed.departed)
+        for remain in resumed.remains:
+            watcher = self._make_watcher(remain.instance, remain.positions, remain.reading)
             watcher.observe(remain.instance, remain.row_seen_at)
             read = await refeed(store, watcher.reader, remain.positions)
             self._watchers[remain.instance.instance_id] = watcher
@@ -72,19 +77,26 @@ class Fleet:
             return
         pending.add_instances(result.instances)
         for instance in result.instances:
-            watcher = self._watchers.get(instance.instance_id)
-            if watcher is None:
-                watcher = self._make_watcher(instance, None)
-                self._watchers[instance.instance_id] = watcher
-            watcher.observe(instance, result.walk.ended_at)
-            watcher.follow(self._group)
+            with self._spared(instance.instance_id):
+                self._observe(instance, result.walk.ended_at)
+
+    def _observe(self, instance: Instance, at: float) -> None:
+        watcher = self._watchers.get(instance.instance_id)
+        if watcher is None:
+            positions = self._departed.pop(instance.instance_id, ())
+            watcher = self._make_watcher(instance, positions, None)
+            self._watchers[instance.instance_id] = watcher
+        watcher.observe(instance, at)
+        watcher.follow(self._group)
 
     def on_gone(self, instance_id: int) -> None:
         """End an instance whose absence is proven; what is stored of it stays."""
         watcher = self._watchers.pop(instance_id, None)
         if watcher is None:
             self._publisher.pending.add_gone(instance_id)
-        else:
+            return
+        self._departed[instance_id] = tuple(watcher.sink.positions.values())
+        with self._spared(instance_id):
             watcher.gone()
 
     async def review(self) -> None:
@@ -98,9 +110,10 @@ class Fleet:
             if sample_due:
                 sampled_at = now
             for number, watcher in enumerate(self):
-                watcher.review(loop.time())
-                if sample_due:
-                    watcher.take_sample()
+                with self._spared(watcher.instance_id):
+                    watcher.review(loop.time())
+                    if sample_due:
+                        watcher.take_sample()
                 if number % BREATH_WATCHERS == BREATH_WATCHERS - 1:
                     await asyncio.sleep(0)
             self._count()
@@ -128,6 +141,16 @@ class Fleet:
                 break
         gc.collect()
         gc.freeze()
+
+    @contextlib.contextmanager
+    def _spared(self, instance_id: int) -> Iterator[None]:
+        """Keep what breaks over one instance from ending the collection of all others."""
+        try:
+            yield
+        except Exception as error:
+            log.exception("instance %d", instance_id)
+            text = f"cannot read instance {instance_id}: {type(error).__name__}"
+            self._health.trouble(Part.INTERNAL, text)
 
     def _count(self) -> None:
         self._health.instances = len(self._watchers)

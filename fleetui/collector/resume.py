@@ -32,6 +32,8 @@ class Resumed:
 
     remains: tuple[Remains, ...] = ()
     host_keys: dict[int, str] = field(default_factory=dict)
+    departed: dict[int, tuple[StreamPosition, ...]] = field(default_factory=dict)
+    """Positions of gone instances: an id that is listed again goes on from there."""
 
 
 async def load(store: CollectorStore) -> Resumed:
@@ -48,7 +50,9 @@ async def load(store: CollectorStore) -> Resumed:
         )
         for instance, seen_at in await store.inventory()
     ]
-    return Resumed(tuple(remains), await store.host_keys())
+    live = {remain.instance.instance_id for remain in remains}
+    departed = {key: tuple(value) for key, value in positions.items() if key not in live}
+    return Resumed(tuple(remains), await store.host_keys(), departed)
 
 
 async def refeed(

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from fleetui.collector.settings import CollectorSettings
 from fleetui.collector.walks import Walks
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.instance import Instance
+from fleetui.domain.reading import Reading
 from fleetui.domain.stream import StreamPosition
 from fleetui.profiles.model import Profile
 from fleetui.ssh.gate import HandshakeGate
@@ -37,6 +39,7 @@ log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 3.0
 START_AGAIN_SECONDS = 2.0
+_LOOPBACK = re.compile(r"https?://(127\.|localhost\b|\[::1\])")
 
 
 class _EndedError(Exception):
@@ -104,7 +107,9 @@ async def _hold(
         pending_bytes_per_instance=settings.pending_bytes_per_instance,
     )
     end = End.STOPPED
-    async with httpx.AsyncClient() as http:
+    # A proxy of the environment has no way to a simulator on this machine.
+    proxied = not _LOOPBACK.match(settings.api.base_url)
+    async with httpx.AsyncClient(trust_env=proxied) as http:
         try:
             async with asyncio.TaskGroup() as group:
                 # First of all: what takes long below must not cost the lease.
@@ -161,7 +166,9 @@ async def _start_parts(
             login=login,
         )
 
-    def make_watcher(instance: Instance, remains: resume.Remains | None) -> Watcher:
+    def make_watcher(
+        instance: Instance, positions: tuple[StreamPosition, ...], earlier: Reading | None
+    ) -> Watcher:
         return Watcher(
             instance,
             profile=settings.profile,
@@ -169,8 +176,8 @@ async def _start_parts(
             publisher=publisher,
             make_link=make_link,
             keep_host_key=keeper.keep,
-            positions=remains.positions if remains is not None else (),
-            earlier=remains.reading if remains is not None else None,
+            positions=positions,
+            earlier=earlier,
         )
 
     fleet = Fleet(
@@ -181,7 +188,7 @@ async def _start_parts(
         health=health,
         sample_interval_seconds=settings.sample_interval_seconds,
     )
-    await fleet.resume(store, resumed.remains)
+    await fleet.resume(store, resumed)
     client = VastClient(settings.api, Limiter(settings.api_pace), http, clock=settings.clock)
     inventory = Inventory([(remains.instance, remains.row_seen_at) for remains in resumed.remains])
     walks = Walks(

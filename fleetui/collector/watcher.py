@@ -65,6 +65,7 @@ class Watcher:
             clock=clock,
         )
         self._link_task: asyncio.Task[None] | None = None
+        self._group: asyncio.TaskGroup | None = None
         self._acting: SafeText | None = None
         self._reviewed_at = NEVER
         self._row: FleetRow | None = None
@@ -90,7 +91,8 @@ class Watcher:
         return self.link is not None and status in UNCERTAIN_STATUSES
 
     def follow(self, group: asyncio.TaskGroup) -> None:
-        """Start the link when it is wanted and end it when it is not."""
+        """Start the link in `group` when it is wanted and end it when it is not."""
+        self._group = group
         if self.wants_link and self._link_task is None:
             self.link = self._make_link(self.instance_id, self.sink, dict(self.sink.positions))
             self.link.set_addresses(self.instance.ssh_addresses)
@@ -108,8 +110,10 @@ class Watcher:
         self.link = None
 
     def reconnect(self) -> None:
-        """End the link; the next walk starts it anew, from where it was."""
+        """End the link and start it anew, from where it was."""
         self.unfollow()
+        if self._group is not None:
+            self.follow(self._group)
 
     async def _keep_link(self, link: HostLink) -> None:
         while True:
