@@ -137,6 +137,8 @@ class _Server(asyncssh.SSHServer):
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
         self._door.connections.add(conn)
+        if not self._door.host.reachable():
+            conn.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
