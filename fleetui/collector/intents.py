@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 CLAIM_SECONDS = 0.5
 SETTLE_SECONDS = (0.5, 5.0)
 """First and longest pause between tries to settle."""
+SETTLE_DEADLINE_SECONDS = 120.0
 AT_ONCE = 16
 
 Act = Callable[[Intent, Tools], Awaitable[Course]]
@@ -109,8 +110,9 @@ class Executor:
 
     async def _settle(self, intent: Intent, course: Course) -> None:
         at = self._tools.clock.now()
-        first, longest = SETTLE_SECONDS
-        pause = first
+        loop = asyncio.get_running_loop()
+        end = loop.time() + SETTLE_DEADLINE_SECONDS
+        pause, longest = SETTLE_SECONDS
         while True:
             try:
                 await self._store.settle(
@@ -121,6 +123,10 @@ class Executor:
                 raise
             except StoreError as error:
                 self._health.trouble(Part.INTENTS, f"cannot note a result: {error}")
+                if loop.time() > end:
+                    # It stays running, so the next collector looks at it.
+                    log.error("intent %s is not settled: %s", intent.intent_id, error)  # noqa: TRY400 - no bug
+                    return
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, longest)
         text = f"{intent.verb} by {intent.actor}: {course.state}: {course.text}"

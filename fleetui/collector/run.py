@@ -56,15 +56,23 @@ async def collect(settings: CollectorSettings, *, stop: asyncio.Event) -> End:
     Raises:
         StoreError: the store cannot be opened.
     """
-    store = await SqliteStore.open(settings.store_path, clock=settings.clock)
+    store = await SqliteStore.open(
+        settings.store_path, clock=settings.clock, budget=settings.log_budget
+    )
     async with contextlib.aclosing(store):
         with lifetime.lifeline(settings.lifeline_fd, stop):
-            return await _under_lease(settings, store, stop)
+            while True:
+                end = await _tenure(settings, store, stop)
+                if end is not None:
+                    return end
+                if await tenure.pause(stop, START_AGAIN_SECONDS):
+                    return End.STOPPED
 
 
-async def _under_lease(
+async def _tenure(
     settings: CollectorSettings, store: CollectorStore, stop: asyncio.Event
-) -> End:
+) -> End | None:
+    """Collect under one lease; `None` says that it is to be taken anew."""
     lease = await tenure.take(
         store,
         settings.holder,
@@ -74,23 +82,20 @@ async def _under_lease(
     )
     if lease is None:
         return End.STOPPED if stop.is_set() else End.STANDBY
+    end: End | None = None
     try:
-        while True:
-            end: End | None = None
-            try:
-                end = await _hold(settings, store, lease, stop)
-            except* FenceLostError as group:
-                log.error("stopping: %s", group.exceptions[0])  # noqa: TRY400 - no bug
-                end = End.LEASE_LOST
-            except* StoreError:
-                # Memory and store disagree: begin again from what is stored.
-                log.exception("starting again from the store")
-            if end is not None:
-                return end
-            if await tenure.pause(stop, START_AGAIN_SECONDS):
-                return End.STOPPED
+        end = await _hold(settings, store, lease, stop)
+    except* FenceLostError as group:
+        log.error("stopping: %s", group.exceptions[0])  # noqa: TRY400 - no bug
+        end = End.LEASE_LOST
+    except* StoreError:
+        # Memory and store disagree: begin again from what is stored, under a new epoch, so that
+        # intents under way are looked at like those of a collector that crashed.
+        log.exception("starting again from the store")
     finally:
-        await store.release(lease)
+        with contextlib.suppress(StoreError):
+            await store.release(lease)
+    return end
 
 
 async def _hold(

@@ -18,6 +18,7 @@ from fleetui.profiles.loader import load
 from fleetui.profiles.model import ProfileError
 from fleetui.ssh.settings import SshSettings
 from fleetui.store.interface import StoreError
+from fleetui.store.log_budget import MEBIBYTE, LogBudget
 from fleetui.vast.client import ApiSettings
 from fleetui.vast.keys import find_keys
 
@@ -81,8 +82,10 @@ def collector_settings(
         auto=auto,
         standby_seconds=AUTO_STANDBY_SECONDS if auto else None,
         lifeline_fd=lifeline_fd,
-        store_megabytes=settings.log_megabytes,
-        store_megabytes_per_instance=settings.log_megabytes_per_instance,
+        log_budget=LogBudget(
+            instance_bytes=settings.log_megabytes_per_instance * MEBIBYTE,
+            total_bytes=settings.log_megabytes * MEBIBYTE,
+        ),
     )
 
 

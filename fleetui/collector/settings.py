@@ -1,11 +1,12 @@
 """What one run of the collector is given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fleetui.domain.clock import Clock
 from fleetui.profiles.model import Profile
 from fleetui.ssh.settings import SshSettings
+from fleetui.store.log_budget import LogBudget
 from fleetui.vast.client import ApiSettings
 
 
@@ -40,5 +41,4 @@ class CollectorSettings:
     lifeline_fd: int | None = None
     pending_bytes: int = 64 * 1024 * 1024
     pending_bytes_per_instance: int = 2 * 1024 * 1024
-    store_megabytes: int = 2048
-    store_megabytes_per_instance: int = 64
+    log_budget: LogBudget = field(default_factory=LogBudget)

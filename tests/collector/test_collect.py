@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,7 @@ async def test_instances_logs_and_findings_appear(fleet: Simulated, tmp_path: Pa
 
         await run.until(found, "a finding")
         for instance in await some_running(run, 2):
-            await run.until(lambda at=instance: logs_equal(run, fleet, at), "equal logs")  # type: ignore[misc] - bound
+            await run.until(partial(logs_equal, run, fleet, instance), "equal logs")
 
         async def sampled() -> bool:
             points = [await run.store.samples(row.instance_id, 0) for row in await rows(run)]
@@ -256,7 +257,7 @@ async def test_killed_collector_loses_and_doubles_nothing(fleet: Simulated, tmp_
             await process.wait()
     async with collecting(settings) as run:
         for instance in await some_running(run, 2):
-            await run.until(lambda at=instance: logs_equal(run, fleet, at), "equal logs")  # type: ignore[misc] - bound
+            await run.until(partial(logs_equal, run, fleet, instance), "equal logs")
         row = next(row for row in await rows(run) if row.ssh is SshState.CONNECTED)
         assert row.stage != "loading"
 
