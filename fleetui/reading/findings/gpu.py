@@ -11,7 +11,9 @@ _NO_DEVICE = "gpu_container_access_lost.no_device"
 _NEWEST_CARDS = re.compile(
     r"RTX (?:PRO )?\d{4}.*Blackwell|RTX 50[5-9]0|\bG?B[12]00\b|Blackwell", re.IGNORECASE
 )
-_OLDEST_DRIVER_FOR_THEM = 570
+_OLDEST_DRIVER_FOR_THEM = 580
+# sppark hides every reason for which no device can be counted, first of all an old driver.
+_PROVER_LIBRARY = re.compile(r"sppark|all_gpus|supraseal|No CUDA devices available", re.IGNORECASE)
 # HW slowdown, SW thermal, HW thermal, HW power brake (bits of clocks_event_reasons).
 # The SW power cap (0x4) is how every card works at full load.
 _SLOWDOWN_BITS = {
@@ -81,7 +83,7 @@ def _access(clues: Clues) -> Iterator[Finding]:
             yield make(
                 "gpu_driver_too_old",
                 facts=programs,
-                confidence=0.8 if driver else 0.6,
+                confidence=0.7 if driver else 0.6,
                 summary=f"CUDA sees no device: {model} needs driver "
                 f"{_OLDEST_DRIVER_FOR_THEM} or later and this host has {known}",
             )
@@ -95,6 +97,15 @@ def _access(clues: Clues) -> Iterator[Finding]:
                 evidence=[remark("probe:nvidia-smi", f"{len(probe.gpus)} GPU(s) listed", probe.at)],
                 summary=f"CUDA sees no device although nvidia-smi lists {len(probe.gpus)}: "
                 "most likely the driver is older than the image's CUDA",
+            )
+            return
+        if all(_PROVER_LIBRARY.search(fact.text) for fact in programs) and probe is None:
+            yield make(
+                "gpu_driver_too_old",
+                facts=programs,
+                confidence=0.5,
+                summary="The prover finds no CUDA device; nothing says that the GPU is gone, so the "
+                "host's driver is most likely older than the image's CUDA",
             )
             return
     yield make("gpu_container_access_lost", facts=[*tools, *programs], confidence=0.8)
