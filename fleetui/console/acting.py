@@ -59,7 +59,8 @@ def restart_target(row: FleetRow) -> Target:
     """Describe a restart of the daemon."""
     loss = [f"state: {STAGE_WORDS[row.stage]}"]
     if row.progress_fraction is not None:
-        loss.append(f"work in flight is lost: {figures.percent(row.progress_fraction)} of {row.progress_text or 'the present stage'}")
+        share, what = figures.percent(row.progress_fraction), row.progress_text or "this stage"
+        loss.append(f"work in flight is lost: {share} of {what}")
     else:
         loss.append("a proof in flight is lost; the parameters stay")
     return Target(row=row, loss=tuple(loss), command="the profile's restart script over SSH")
@@ -85,5 +86,7 @@ def destroy_target(row: FleetRow, subject: Subject | None, now: float) -> Target
         loss.append(f"in flight, lost: {figures.percent(row.progress_fraction)} done{what}")
     loss.append("all data on its disk is deleted; a replacement downloads the parameters again")
     loss.append("the logs read so far stay in FleetUI")
-    command = f"DELETE /api/v0/instances/{row.instance_id}/ (vastai destroy instance {row.instance_id})"
+    command = (
+        f"DELETE /api/v0/instances/{row.instance_id}/ (vastai destroy instance {row.instance_id})"
+    )
     return Target(row=row, loss=tuple(loss), command=command)

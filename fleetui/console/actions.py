@@ -91,7 +91,7 @@ ACTIONS: tuple[Action, ...] = (
            title="only rows with trouble, on and off", scope="fleet", footer="trouble only",
            rank=35),
     Action(id="fleet.sort_right", keys=("full_stop",), name="sort(1)",
-           title="sort by the next column", scope="fleet", footer="sort", rank=45),
+           title="sort by the next column", scope="fleet", footer="sort", rank=58),
     Action(id="fleet.sort_left", keys=("comma",), name="sort(-1)",
            title="sort by the column before", scope="fleet"),
     Action(id="fleet.invert", keys=("I",), name="invert", title="turn the order round",

@@ -110,7 +110,7 @@ class FleetApp(App[None]):
             self._wake.clear()
             screen = self.screen
             try:
-                if isinstance(screen, FleetUIScreen):
+                if isinstance(screen, FleetUIScreen) and screen.is_laid_out:
                     async with asyncio.timeout(STORE_DEADLINE_SECONDS):
                         await screen.pull()
             except Exception as error:  # noqa: BLE001 - the same
@@ -142,7 +142,7 @@ class FleetApp(App[None]):
         if isinstance(screen, ConfirmDialog):
             screen.fleet_changed()
             self.fleet_screen.fleet_changed(changed)
-        elif isinstance(screen, FleetUIScreen):
+        elif isinstance(screen, FleetUIScreen) and screen.is_laid_out:
             screen.fleet_changed(changed)
 
     def _trouble(self, error: Exception) -> None:
@@ -150,7 +150,7 @@ class FleetApp(App[None]):
             error = TimeoutError(f"no answer within {STORE_DEADLINE_SECONDS:.0f} s")
         self.state.fail(error)
         screen = self.screen
-        if isinstance(screen, FleetUIScreen) and screen.is_mounted:
+        if isinstance(screen, FleetUIScreen) and screen.is_laid_out:
             screen.draw_bars()
 
     # -- reading -------------------------------------------------------------------------------
@@ -217,7 +217,8 @@ class FleetApp(App[None]):
         if self.pending is None:
             return ""
         left = max(self.pending.due - time.monotonic(), 0.0)
-        return f" destroying {self.pending.intent.instance_id} in {left + 0.999:.0f} s: u takes it back"
+        target = self.pending.intent.instance_id
+        return f" destroying {target} in {left + 0.999:.0f} s: u takes it back"
 
     def _advance_pending(self) -> None:
         pending = self.pending
@@ -225,7 +226,7 @@ class FleetApp(App[None]):
             self.pending = None
             self._send(pending.intent)
         screen = self.screen
-        if pending is not None and isinstance(screen, FleetUIScreen):
+        if pending is not None and isinstance(screen, FleetUIScreen) and screen.is_laid_out:
             screen.draw_bars()
 
     def _send(self, intent: Intent) -> None:
@@ -234,7 +235,12 @@ class FleetApp(App[None]):
             return
         word = "destroying" if intent.verb is Verb.DESTROY else "restarting"
         self.state.acting[intent.instance_id] = SafeText(word)
-        self.run_worker(self._write(intent), name=f"intend {intent.intent_id}", group="intend", exit_on_error=False)
+        self.run_worker(
+            self._write(intent),
+            name=f"intend {intent.intent_id}",
+            group="intend",
+            exit_on_error=False,
+        )
         self.fleet_screen.table.update_rows({intent.instance_id})
 
     async def _write(self, intent: Intent) -> None:
@@ -244,7 +250,9 @@ class FleetApp(App[None]):
                 await self.store.intend(intent)
         except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
             self.state.acting.pop(intent.instance_id, None)
-            self.say(f"{words} was not asked for: {error or type(error).__name__}", severity="error")
+            self.say(
+                f"{words} was not asked for: {str(error) or type(error).__name__}", severity="error"
+            )
             return
         self._watched[intent.intent_id] = intent
         self.say(f"{words}: asked the collector")
@@ -257,7 +265,9 @@ class FleetApp(App[None]):
                 continue
             del self._watched[intent_id]
             self.state.acting.pop(asked.instance_id, None)
-            words = f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}: {intent.state.value}"
+            words = (
+                f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}: {intent.state.value}"
+            )
             if intent.result:
                 words += f", {intent.result}"
             good = intent.state is IntentState.DONE

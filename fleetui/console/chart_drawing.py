@@ -1,5 +1,6 @@
 """A plotext drawing as lines of pieces. plotext is imported on the first drawing only."""
 
+import math
 import re
 import time
 from collections.abc import Sequence
@@ -7,6 +8,8 @@ from collections.abc import Sequence
 from fleetui.console.fitting import fit
 from fleetui.console.palette import Piece
 
+_TIME_STEPS = (60, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 604_800)
+_ASCII_FRAME = str.maketrans("┌┐└┘│─┤├┬┴┼", "++++|-+++++")
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -43,22 +46,58 @@ def draw_chart(
     """
     known = reduce_points(points, max(width - 10, 8))
     newest = f"{known[-1][1]:.1f}" if known else "nothing measured yet"
-    head: list[Piece] = [(f" {title}  ", "title bold"), (newest, f"{tone} bold" if known else "dim")]
+    head: list[Piece] = [
+        (f" {title}  ", "title bold"),
+        (newest, f"{tone} bold" if known else "dim"),
+    ]
     if len(known) < 2:
         return [head]
     import plotext  # noqa: PLC0415 - costs 100 ms, so only when a chart is drawn
 
+    plotext.terminal.limit(width=False, height=False)
     figure = plotext.figure
     figure.clear()
-    figure.plot_size(width, height - 2)
-    first = known[0][0]
-    xs = [(at - first) / 3600 for at, _ in known]
-    ys = [value for _, value in known]
+    figure.plot_size(width - 1, height - 1)
+    start, end = known[0][0], known[-1][0]
+    values = value_ticks(max(value for _, value in known), (height - 3) // 2)
+    times = time_ticks(start, end, (width - 12) // 12)
+    across, upright = figure.ruler("x"), figure.ruler("y")
+    # The signal is drawn against hours since the start: plotext rounds large numbers.
+    across.lim(0.0, (end - start) / 3600)
+    across.ticks([(at - start) / 3600 for at, _ in times], [label for _, label in times])
+    upright.lim(0.0, values[-1])
+    upright.ticks(values, [f"{value:g}" for value in values])
     marker = "*" if ascii_only else "braille"
-    figure.draw(figure.signal(xs, ys, marker=marker).lines())
+    xs = [(at - start) / 3600 for at, _ in known]
+    figure.draw(figure.signal(xs, [value for _, value in known], marker=marker).lines())
     rows = _ESCAPES.sub("", figure.build().string()).splitlines()
-    lines = [head, *(_toned(fit(row, width), tone) for row in rows[:-1])]
-    return [*lines, _times(rows[-2] if len(rows) > 1 else "", first, known[-1][0], width)]
+    if ascii_only:
+        rows = [row.translate(_ASCII_FRAME) for row in rows]
+    return [head, *(_toned(fit(" " + row, width), tone) for row in rows)]
+
+
+def value_ticks(top: float, count: int) -> list[float]:
+    """Return round values from 0 to at least `top`, about `count` steps."""
+    rough = max(top, 1e-9) / max(min(count, 5), 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= rough * 0.999)
+    steps = max(math.ceil(top / step - 1e-9), 1)
+    return [round(step * index, 10) for index in range(steps + 1)]
+
+
+def time_ticks(start: float, end: float, count: int) -> list[tuple[float, str]]:
+    """Return round local times between two epoch seconds, at most about `count`, with labels."""
+    span = max(end - start, 1.0)
+    rough = span / max(count, 1)
+    step = next((nice for nice in _TIME_STEPS if nice >= rough), _TIME_STEPS[-1])
+    shift = time.localtime(start).tm_gmtoff
+    first = float(math.ceil((start + shift) / step) * step - shift)
+    form = "%H:%M" if step < 86_400 else "%d %b"
+    ticks: list[tuple[float, str]] = []
+    while first <= end and len(ticks) < 100:
+        ticks.append((first, time.strftime(form, time.localtime(first))))
+        first += step
+    return ticks
 
 
 def _toned(row: str, tone: str) -> list[Piece]:
@@ -66,24 +105,9 @@ def _toned(row: str, tone: str) -> list[Piece]:
     pieces: list[Piece] = []
     for character in row:
         drawn = "⠀" <= character <= "⣿" or character == "*"
-        kind = tone if drawn else "line" if character in "┌┐└┘│─┤├┬┴┼" else "dim"
+        kind = tone if drawn else "line" if character in "┌┐└┘│─┤├┬┴┼+|-" else "dim"
         if pieces and (pieces[-1][1] == kind or character == " "):
             pieces[-1] = (pieces[-1][0] + character, pieces[-1][1])
         else:
             pieces.append((character, kind))
     return pieces
-
-
-def _times(axis: str, first: float, last: float, width: int) -> list[Piece]:
-    """Write local times under the axis' ticks."""
-    places = [index for index, character in enumerate(axis) if character in "┬+"]
-    left = axis.find("└")
-    line = [" "] * width
-    for place in places:
-        share = (place - left - 1) / max(width - left - 3, 1)
-        text = time.strftime("%H:%M", time.localtime(first + share * (last - first)))
-        start = min(max(place - 2, 0), width - 5)
-        if "".join(line[max(start - 1, 0) : start + 6]).strip():
-            continue
-        line[start : start + 5] = text
-    return [("".join(line), "dim")]

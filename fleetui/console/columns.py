@@ -50,6 +50,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     cell: Callable[[FleetRow, Scene, int], list[Piece]]
     right: bool = False
     flexible: bool = False
+    short: str = ""
+    """The title where the column is squeezed."""
 
 
 def _id(row: FleetRow, _: Scene, width: int) -> list[Piece]:
@@ -99,7 +101,8 @@ def _eta(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
 
 
 def _rate(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
-    least = "" if row.min_rate is None or width < 11 else f"/{figures.rate(row.min_rate)}"
+    measured = row.proofs_per_hour is not None
+    least = "" if row.min_rate is None or not measured else f"/{figures.rate(row.min_rate)}"
     value = figures.rate(row.proofs_per_hour) if row.proofs_per_hour is not None else ""
     if not value:
         value = figures.UNKNOWN
@@ -183,7 +186,7 @@ COLUMNS: tuple[Column, ...] = (
         key=lambda r: None if r.stage_since is None else -r.stage_since, cell=_since,
     ),
     Column(
-        name="progress", title="progress", width=13, need=3,
+        name="progress", title="progress", short="done", width=13, need=3,
         key=lambda r: r.progress_fraction, cell=_progress,
     ),
     Column(

@@ -57,8 +57,10 @@ _FULL: dict[str, str] = {
     "failed": "✖",
     "off": "○",
     "cursor": "▌",
-    "full": "█",
-    "empty": "░",
+    "full": "━",
+    "empty": "─",
+    "cell": "■",
+    "open": "□",
     "up": "▲",
     "down": "▼",
     "rule": "─",
@@ -79,6 +81,8 @@ _ASCII: dict[str, str] = {
     "cursor": ">",
     "full": "#",
     "empty": ".",
+    "cell": "#",
+    "open": ".",
     "up": "^",
     "down": "v",
     "rule": "-",
@@ -87,7 +91,9 @@ _ASCII: dict[str, str] = {
     "arrow": "->",
     "dot": "-",
 }
-_TRANSLITERATION = str.maketrans({"…": "~", "–": "-", "—": "-", "·": "-", "→": ">", "×": "x", "°": "C", "≥": ">", "≤": "<"})  # noqa: E501 - one table
+_TRANSLITERATION = str.maketrans(
+    {"…": "~", "–": "-", "—": "-", "·": "-", "→": ">", "×": "x", "°": "C", "≥": ">", "≤": "<"}
+)
 _BLOCKS = ("▁▂▃▄▅▆▇█", "_.-=+*##")
 
 
@@ -128,8 +134,6 @@ class Glyphs(msgspec.Struct, frozen=True):
         shown = values[-width:]
         top = max((value for value in shown if value is not None), default=0.0)
         return "".join(
-            " "
-            if value is None
-            else blocks[min(int(value / top * 7.999), 7) if top > 0 else 0]
+            " " if value is None else blocks[min(int(value / top * 7.999), 7) if top > 0 else 0]
             for value in shown
         )

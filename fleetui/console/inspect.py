@@ -3,7 +3,7 @@
 import msgspec
 
 from fleetui.console import figures
-from fleetui.console.columns import SEVERITY_TONES
+from fleetui.console.columns import HOT_CELSIUS, SEVERITY_TONES
 from fleetui.console.fitting import cells, fit, wrap
 from fleetui.console.glyphs import SSH_WORDS, STAGE_TONES, STAGE_WORDS, Glyphs
 from fleetui.console.palette import Piece
@@ -68,7 +68,9 @@ def _head(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     lines: list[Line] = [[(str(row.instance_id), "strong bold"), (f"  {row.label or ''}", "text")]]
     gpu = f"{row.num_gpus or '?'}x {row.gpu or 'GPU not known'}"
     place = "  ".join(
-        part for part in (f"machine {row.machine_id}" if row.machine_id else "", row.geolocation or "") if part
+        part
+        for part in (f"machine {row.machine_id}" if row.machine_id else "", row.geolocation or "")
+        if part
     )
     lines.append([(gpu, "text"), (f"  {place}", "dim")])
     word = row.acting or STAGE_WORDS[row.stage]
@@ -119,7 +121,9 @@ def _progress(progress: Progress | None, now: float, width: int, glyphs: Glyphs)
     fraction = progress.fraction
     if fraction is not None:
         done, rest = glyphs.bar(fraction, max(width - 5, 5))
-        lines.append([(done, "active"), (rest, "faint"), (figures.percent(fraction).rjust(5), "strong")])
+        lines.append(
+            [(done, "active"), (rest, "faint"), (figures.percent(fraction).rjust(5), "strong")]
+        )
     amount = figures.amount(progress.done, progress.unit)
     if progress.total:
         amount += f" of {figures.amount(progress.total, progress.unit)}"
@@ -137,10 +141,16 @@ def _progress(progress: Progress | None, now: float, width: int, glyphs: Glyphs)
             low = figures.duration(progress.eta_low_seconds)
             line.append((f" ({low} to {figures.duration(progress.eta_high_seconds)})", "dim"))
     lines.append(line)
-    open_first = sorted(progress.parts, key=lambda part: bool(part.total) and part.done >= (part.total or 0))
+    open_first = sorted(
+        progress.parts, key=lambda part: bool(part.total) and part.done >= (part.total or 0)
+    )
     for part in open_first[:6]:
         whole = bool(part.total) and part.done >= (part.total or 0)
-        share = figures.percent(part.done / part.total) if part.total else figures.amount(part.done, progress.unit)
+        share = (
+            figures.percent(part.done / part.total)
+            if part.total
+            else figures.amount(part.done, progress.unit)
+        )
         state = part.state or share
         name = fit(part.name, max(width - 10, 8), more=glyphs["more"])
         lines.append([(name, "dim"), (fit(state, 9, right=True), "ok" if whole else "text")])
@@ -168,7 +178,8 @@ def _stages(spans: tuple[StageSpan, ...], now: float, width: int, glyphs: Glyphs
         length = figures.duration(took) if took is not None else ""
         lines.append([
             (f"{mark} ", tone), (fit(word, 14), "text" if tone != "dim" else "dim"),
-            (fit(figures.clock_time(span.started_at), 10), "dim"), (fit(length, 7, right=True), "text"),
+            (fit(figures.clock_time(span.started_at), 10), "dim"),
+            (fit(length, 7, right=True), "text"),
         ])  # fmt: skip
     return lines
 
@@ -194,13 +205,18 @@ def _daemon(reading: Reading, now: float, width: int, glyphs: Glyphs) -> list[Li
     if status.memory.total_bytes:
         used = status.memory.used_bytes / status.memory.total_bytes
         done, rest = glyphs.bar(used, 12)
+        total = figures.size(status.memory.total_bytes)
         lines.append([
             ("budget ", "dim"), (done, "busy"), (rest, "faint"),
-            (f" {figures.size(status.memory.used_bytes)} of {figures.size(status.memory.total_bytes)}", "dim"),
+            (f" {figures.size(status.memory.used_bytes)} of {total}", "dim"),
         ])  # fmt: skip
     for worker in status.gpu_workers[:8]:
         busy = worker.state != "idle"
-        what = f"partition {worker.current_partition}" if worker.current_partition is not None else worker.state
+        what = (
+            f"partition {worker.current_partition}"
+            if worker.current_partition is not None
+            else worker.state
+        )
         lines.append([
             (f"GPU {worker.gpu_ordinal} worker {worker.worker_id} ", "dim"),
             (glyphs.plain(what), "active" if busy else "dim"),
@@ -226,7 +242,7 @@ def _grid(job: Pipeline, width: int, glyphs: Glyphs) -> list[Line]:
     pieces: Line = []
     for partition in job.partitions[: width * 3]:
         tone = PARTITION_TONES.get(partition.state, "faint")
-        sign = {"ok": glyphs["full"], "bad": glyphs["failed"], "faint": glyphs["empty"]}.get(tone)
+        sign = {"ok": glyphs["cell"], "bad": glyphs["failed"], "faint": glyphs["open"]}.get(tone)
         pieces.append((sign or glyphs["busy"], tone))
     return [pieces[start : start + width] for start in range(0, len(pieces), width)]
 
@@ -244,10 +260,11 @@ def _gpus(reading: Reading, now: float, width: int, glyphs: Glyphs) -> list[Line
             memory = f"{gpu.memory_used_mib / 1024:.1f}/{gpu.memory_total_mib / 1024:.0f}G"
         util = figures.UNKNOWN if gpu.utilization is None else f"{gpu.utilization:.0f}%"
         temp = "" if gpu.temperature is None else f"{gpu.temperature:.0f}°"
+        hot = (gpu.temperature or 0.0) >= HOT_CELSIUS
         watts = "" if gpu.power_watts is None else f"{gpu.power_watts:.0f}W"
         lines.append([
             (f"{gpu.index} ", "dim"), (done, "active"), (rest, "faint"), (util.rjust(5), "text"),
-            (memory.rjust(12), "dim"), (temp.rjust(5), "warn" if (gpu.temperature or 0) >= 85 else "dim"),
+            (memory.rjust(12), "dim"), (temp.rjust(5), "warn" if hot else "dim"),
             (watts.rjust(6), "dim"),
         ])  # fmt: skip
     return lines
@@ -262,10 +279,11 @@ def _rates(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     for rate in rates[:4]:
         low = row.min_rate is not None and rate.proofs_per_hour < row.min_rate
         age = figures.age(subject.now - rate.measured_at)
+        age = age if age == "now" else f"{age} ago"
         lines.append([
             (figures.rate(rate.proofs_per_hour).rjust(6), "bad bold" if low else "ok bold"),
             (f" {rate.source.value}", "text"),
-            (f"  {rate.proofs} in {figures.duration(rate.window_seconds)}, {age if age == 'now' else age + ' ago'}", "dim"),
+            (f"  {rate.proofs} in {figures.duration(rate.window_seconds)}, {age}", "dim"),
         ])  # fmt: skip
     if row.min_rate is not None:
         lines.append([(figures.rate(row.min_rate).rjust(6), "dim"), (" is the minimum", "dim")])
@@ -303,6 +321,10 @@ def _connection(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     if outcome and outcome.detail and not good:
         lines += [[(text, "dim")] for text in wrap(outcome.detail, width)[:2]]
     if reading and reading.newest_byte_source:
-        age = figures.age(None if reading.newest_byte_at is None else subject.now - reading.newest_byte_at)
-        lines.append([("newest log byte ", "dim"), (age, "text"), (f"  {reading.newest_byte_source}", "dim")])
+        age = figures.age(
+            None if reading.newest_byte_at is None else subject.now - reading.newest_byte_at
+        )
+        lines.append(
+            [("newest log byte ", "dim"), (age, "text"), (f"  {reading.newest_byte_source}", "dim")]
+        )
     return lines

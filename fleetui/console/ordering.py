@@ -48,5 +48,5 @@ def select(rows: Iterable[FleetRow], selection: Selection, now: float) -> list[F
         else:
             known.append((value.casefold() if isinstance(value, str) else value, row))
     first: Callable[[tuple[float | str, FleetRow]], float | str] = lambda pair: pair[0]  # noqa: E731 - one typed key
-    known.sort(key=first, reverse=selection.descending)  # type: ignore[arg-type]
+    known.sort(key=first, reverse=selection.descending)
     return [row for _, row in known] + unknown

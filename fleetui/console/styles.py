@@ -1,10 +1,10 @@
 """Where the style sheets are: in the installed package, else in the checkout."""
 
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePath
 
 
-def style_sheets() -> list[str | Path]:
+def style_sheets() -> list[str | PurePath]:
     """Return the sheets in the order they apply.
 
     Raises:
@@ -15,4 +15,6 @@ def style_sheets() -> list[str | Path]:
         sheets = sorted(folder.glob("*.tcss"))
         if sheets:
             return list(sheets)
-    raise FileNotFoundError(f"no style sheets (*.tcss) beside or in {package}: install fleetui anew")
+    raise FileNotFoundError(
+        f"no style sheets (*.tcss) beside or in {package}: install fleetui anew"
+    )

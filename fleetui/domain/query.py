@@ -85,11 +85,17 @@ TEXT_FIELDS = frozenset(
         "acting",
     }
 )  # fmt: skip
-_TOKEN = re.compile(r'!?(?:[^\s"]|"[^"]*"?)+')
+_WORD = re.compile(r'!?(?:[^\s"]|"[^"]*"?)+')
 _COMPARISON = re.compile(r"([A-Za-z_$/%]+)\s*(!=|!~|<=|>=|=|~|<|>)(.*)", re.DOTALL)
 _NUMBER = re.compile(r"\$?(-?\d+(?:\.\d+)?)(ms|s|m|h|d|%)?", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "%": 1.0}
-_ALIASES = {"$/h": "cost", "$/proof": "proof", "proofs/h": "rate", "gpu%": "util", "temperature": "temp"}  # noqa: E501 - one table
+_ALIASES = {
+    "$/h": "cost",
+    "$/proof": "proof",
+    "proofs/h": "rate",
+    "gpu%": "util",
+    "temperature": "temp",
+}
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 
 
@@ -99,12 +105,12 @@ def parse_query(text: str) -> Query:
     Raises:
         QueryError: a field does not exist, or its value cannot be compared that way.
     """
-    return Query(tuple(_term(token) for token in _TOKEN.findall(text) if token != "!"))
+    return Query(tuple(_term(word) for word in _WORD.findall(text) if word != "!"))
 
 
-def _term(token: str) -> Term:
-    negated = token.startswith("!")
-    body = token[1:] if negated else token
+def _term(word: str) -> Term:
+    negated = word.startswith("!")
+    body = word[1:] if negated else word
     if body.startswith('"'):
         return Term("", "~", body.replace('"', "").casefold(), negated=negated)
     match = _COMPARISON.fullmatch(body)
@@ -128,7 +134,7 @@ def _number(name: str, operator: str, value: str) -> float | None:
         if operator in _ORDERED:
             raise QueryError(f"{name} is a text: use {name}= or {name}~")
         return None
-    if value == "?" or value.casefold() in FIELDS and value.casefold() not in TEXT_FIELDS:
+    if value == "?" or (value.casefold() in FIELDS and value.casefold() not in TEXT_FIELDS):
         return None
     match = _NUMBER.fullmatch(value)
     if match is None:

@@ -50,7 +50,9 @@ class MemoryStore:
             self.rows.pop(instance_id, None)
             self.gone[instance_id] = self.revision
 
-    def write(self, instance_id: int, path: str, data: bytes, *, at: float, kind: str = "bench") -> None:
+    def write(
+        self, instance_id: int, path: str, data: bytes, *, at: float, kind: str = "bench"
+    ) -> None:
         stream = StreamId(instance_id, path)
         self.logs.setdefault(stream, (1, bytearray()))[1].extend(data)
         self.kinds[stream] = kind
@@ -68,7 +70,9 @@ class MemoryStore:
         if self.trouble is not None:
             raise self.trouble
 
-    def _view(self, rows: tuple[FleetRow, ...], removed: tuple[int, ...], *, whole: bool) -> FleetView:
+    def _view(
+        self, rows: tuple[FleetRow, ...], removed: tuple[int, ...], *, whole: bool
+    ) -> FleetView:
         return FleetView(
             revision=self.revision, rows=rows, removed=removed, last_walk=self.walk,
             last_complete_walk=self.complete_walk, health=self.health,
@@ -140,7 +144,9 @@ class MemoryStore:
         assert step_seconds > 0
         return tuple(sample for sample in self.fleet_sample_list if sample.at >= since)
 
-    async def events(self, *, instance_id: int | None = None, limit: int = 200) -> tuple[Event, ...]:
+    async def events(
+        self, *, instance_id: int | None = None, limit: int = 200
+    ) -> tuple[Event, ...]:
         await self._ready()
         found = [e for e in self.event_list if instance_id in (None, e.instance_id)]
         return tuple(reversed(found))[:limit]
@@ -149,7 +155,9 @@ class MemoryStore:
         await self._ready()
         self.intent_list.append(intent)
 
-    async def intents(self, *, instance_id: int | None = None, limit: int = 200) -> tuple[Intent, ...]:
+    async def intents(
+        self, *, instance_id: int | None = None, limit: int = 200
+    ) -> tuple[Intent, ...]:
         await self._ready()
         found = [i for i in self.intent_list if instance_id in (None, i.instance_id)]
         return tuple(reversed(found))[:limit]

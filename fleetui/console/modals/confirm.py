@@ -25,9 +25,7 @@ class ConfirmDialog(ModalScreen[Answer]):
     title_text = ""
     accept_label = ""
 
-    def __init__(
-        self, target: Target, state: FleetState, glyphs: Glyphs, *, account: str
-    ) -> None:
+    def __init__(self, target: Target, state: FleetState, glyphs: Glyphs, *, account: str) -> None:
         super().__init__(classes="confirm")
         self.target = target
         self._state = state
@@ -74,7 +72,8 @@ class ConfirmDialog(ModalScreen[Answer]):
                 self._news("the instance is gone: there is nothing left to do")
             return
         if row.stage is not self._stage:
-            self._news(f"meanwhile it went from {STAGE_WORDS[self._stage]} to {STAGE_WORDS[row.stage]}: confirm anew")
+            before, after = STAGE_WORDS[self._stage], STAGE_WORDS[row.stage]
+            self._news(f"meanwhile it went from {before} to {after}: confirm anew")
             self._stage = row.stage
             self.rearm()
 
@@ -105,7 +104,9 @@ class ConfirmDialog(ModalScreen[Answer]):
         self.query_one("#accept", Button).disabled = not self.armed
 
     def _content(self, text: str) -> Content:
-        return Content(self._glyphs.plain(text) if text.isascii() else _plain_lines(text, self._glyphs))
+        return Content(
+            self._glyphs.plain(text) if text.isascii() else _plain_lines(text, self._glyphs)
+        )
 
 
 class RestartDialog(ConfirmDialog):
@@ -131,9 +132,7 @@ class DestroyDialog(ConfirmDialog):
     title_text = "Destroy this instance for good?"
     accept_label = "Destroy (enter)"
 
-    def __init__(
-        self, target: Target, state: FleetState, glyphs: Glyphs, *, account: str
-    ) -> None:
+    def __init__(self, target: Target, state: FleetState, glyphs: Glyphs, *, account: str) -> None:
         self.typed = ""
         super().__init__(target, state, glyphs, account=account)
 
@@ -144,8 +143,9 @@ class DestroyDialog(ConfirmDialog):
 
     def ask(self) -> str:
         """Say how to confirm and what was typed."""
-        blank = "_" * max(len(self.target.suffix) - len(self.typed), 0)
-        return f"type the last {len(self.target.suffix)} digits of the id, then enter:  {self.typed}{blank}"
+        count = len(self.target.suffix)
+        shown = self.typed.ljust(count, "_")
+        return f"type the last {count} digits of the id, then enter:  {shown}"
 
     def rearm(self) -> None:
         """Forget the digits."""

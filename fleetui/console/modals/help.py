@@ -49,7 +49,9 @@ class HelpScreen(ModalScreen[None]):
         for scope, title in SCOPES.items():
             lines += [[], [(title, "title bold")]]
             for action in actions(scope, read_only=self._read_only):
-                keys = "  ".join(key_word(key, ascii_only=self._glyphs.ascii_only) for key in action.keys)
+                keys = "  ".join(
+                    key_word(key, ascii_only=self._glyphs.ascii_only) for key in action.keys
+                )
                 tone = "warn bold" if action.dangerous else "key"
                 lines.append([(fit(keys, 22), tone), (self._glyphs.plain(action.title), "text")])
         lines += [[], [("Filter", "title bold")]]

@@ -36,6 +36,11 @@ class FleetUIScreen(Screen[None]):
     async def pull(self) -> None:
         """Read from the store what only this screen shows."""
 
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether the widgets exist yet."""
+        return self.is_attached and bool(self.query("#footer"))
+
     def draw_bars(self) -> None:
         """Draw header and footer."""
         app = self.console_app
@@ -44,16 +49,25 @@ class FleetUIScreen(Screen[None]):
         if width < 60:
             bar.show(totals_line(app.state, app.glyphs))
         else:
-            bar.show(*header(app.state, app.account, read_only=app.read_only, glyphs=app.glyphs, width=width))
+            bar.show(
+                *header(
+                    app.state, app.account, read_only=app.read_only, glyphs=app.glyphs, width=width
+                )
+            )
         hints = footer(self.scope, read_only=app.read_only, glyphs=app.glyphs, width=width)
         pending = app.pending_line()
         self.query_one("#footer", LineBar).show([(pending, "warn bold")] if pending else hints)
 
     def on_screen_resume(self) -> None:
         """Draw what changed meanwhile."""
-        self.fleet_changed(set(self.console_app.state.rows))
+        if self.is_laid_out:
+            self.fleet_changed(set(self.console_app.state.rows))
         self.console_app.wake()
 
     def on_resize(self) -> None:
         """Draw for the new width."""
-        self.call_after_refresh(self.draw_bars)
+        self.call_after_refresh(self._redraw)
+
+    def _redraw(self) -> None:
+        if self.is_laid_out:
+            self.fleet_changed(set())

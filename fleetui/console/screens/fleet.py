@@ -57,14 +57,21 @@ class FleetScreen(FleetUIScreen):
         yield LineBar(id="header")
         yield LineBar(ground="", id="flags")
         yield LineBar(ground="", id="crumbs")
-        yield Input(placeholder="words  stage=warmup  gpu~4090  rate<min  age>5m  !label~test", id="filter", classes="prompt", compact=True)
+        yield Input(
+            placeholder="words  stage=warmup  gpu~4090  rate<min  age>5m  !label~test",
+            id="filter",
+            classes="prompt",
+            compact=True,
+        )
         with Container(id="main"):
             with Vertical(id="left"):
                 yield self.table
                 yield self.chart
                 with Vertical(id="log-pane"):
                     yield LineBar(id="log-title")
-                    yield Input(placeholder="search in the log", id="search", classes="prompt", compact=True)
+                    yield Input(
+                        placeholder="search in the log", id="search", classes="prompt", compact=True
+                    )
                     yield self.log_view
             yield self.inspector
         yield LineBar(id="footer")
@@ -73,6 +80,11 @@ class FleetScreen(FleetUIScreen):
         """Start with the cursor in the table."""
         self.table.focus()
         self._arrange(*self.size)
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether the widgets exist yet, the nested ones too."""
+        return super().is_laid_out and bool(self.query("#log-title")) and self.log_view.is_attached
 
     # -- drawing -----------------------------------------------------------------------------
 
@@ -143,7 +155,9 @@ class FleetScreen(FleetUIScreen):
             right.append(("following", "ok"))
         else:
             right.append((f"+{view.unseen} lines below, G follows", "warn"))
-        right.append((self.glyphs.plain(f"  {figures.size(source.end_offset)}  {figures.age(age)} "), "dim"))
+        right.append(
+            (self.glyphs.plain(f"  {figures.size(source.end_offset)}  {figures.age(age)} "), "dim")
+        )
         return left, right
 
     # -- sizes -------------------------------------------------------------------------------
@@ -151,7 +165,7 @@ class FleetScreen(FleetUIScreen):
     def on_resize(self) -> None:
         """Arrange for the new size."""
         self._arrange(*self.size)
-        self.call_after_refresh(self.fleet_changed, set())
+        super().on_resize()
 
     def _arrange(self, width: int, height: int) -> None:
         self.mode = size_mode(width, height)
@@ -193,6 +207,8 @@ class FleetScreen(FleetUIScreen):
             self.log_view.show(source.ring)
         elif changed:
             self.log_view.grown()
+        else:
+            self.log_view.settle()
         self.draw_bars()
 
     # -- the table -----------------------------------------------------------------------------
@@ -207,11 +223,12 @@ class FleetScreen(FleetUIScreen):
 
     def on_descendant_focus(self, _event: DescendantFocus) -> None:
         """The footer shows the keys of what has the focus."""
-        self.draw_bars()
+        if self.is_laid_out:
+            self.draw_bars()
 
     def on_descendant_blur(self, _event: DescendantBlur) -> None:
         """The same when the focus goes."""
-        if self.is_mounted:
+        if self.is_laid_out:
             self.draw_bars()
 
     def action_cursor(self, rows: int) -> None:
@@ -403,7 +420,13 @@ class FleetScreen(FleetUIScreen):
         self.log_view.go_top()
         self.draw_bars()
         if at_top and self.log_source is not None:
-            self.run_worker(self._load_older(self.log_source), name="older log", group="older log", exclusive=True, exit_on_error=False)
+            self.run_worker(
+                self._load_older(self.log_source),
+                name="older log",
+                group="older log",
+                exclusive=True,
+                exit_on_error=False,
+            )
 
     async def _load_older(self, source: LogSource) -> None:
         async with asyncio.timeout(5):
@@ -437,7 +460,13 @@ class FleetScreen(FleetUIScreen):
         """Show the next log file."""
         source = self.log_source
         if source is not None:
-            self.run_worker(self._choose(source, step), name="log file", group="log file", exclusive=True, exit_on_error=False)
+            self.run_worker(
+                self._choose(source, step),
+                name="log file",
+                group="log file",
+                exclusive=True,
+                exit_on_error=False,
+            )
 
     async def _choose(self, source: LogSource, step: int) -> None:
         async with asyncio.timeout(5):
@@ -457,10 +486,16 @@ class FleetScreen(FleetUIScreen):
         view = self.log_view
         if not view.search:
             return
-        start = view.mark if view.mark is not None else (view.ring.end if direction < 0 else view.ring.first - 1)
+        start = (
+            view.mark
+            if view.mark is not None
+            else (view.ring.end if direction < 0 else view.ring.first - 1)
+        )
         found = view.find(start + direction, direction)
         if found is None:
-            self.console_app.say(f"no {'further' if direction > 0 else 'earlier'} match in the loaded lines")
+            self.console_app.say(
+                f"no {'further' if direction > 0 else 'earlier'} match in the loaded lines"
+            )
         else:
             view.reveal(found)
         self.draw_bars()
@@ -468,7 +503,11 @@ class FleetScreen(FleetUIScreen):
     def action_log_error(self, direction: int) -> None:
         """Go to the next line that speaks of an error."""
         view = self.log_view
-        start = view.mark if view.mark is not None else (view.ring.end if direction < 0 else view.ring.first - 1)
+        start = (
+            view.mark
+            if view.mark is not None
+            else (view.ring.end if direction < 0 else view.ring.first - 1)
+        )
         found = view.ring.next_trouble(start, direction)
         if found is None:
             self.console_app.say("no further error in the loaded lines")

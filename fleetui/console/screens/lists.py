@@ -3,9 +3,9 @@
 from textual.app import ComposeResult
 
 from fleetui.console import figures
+from fleetui.console.columns import SEVERITY_TONES
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.grouping import FailureGroup, group_failures
-from fleetui.console.columns import SEVERITY_TONES
 from fleetui.console.inspect import Line
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.line_bar import LineBar
@@ -40,7 +40,9 @@ class ListScreen(FleetUIScreen):
     def put(self, lines: list[Line]) -> None:
         """Show lines in what the terminal can draw."""
         plain = self.console_app.glyphs.plain
-        self.query_one(LinesView).show([[(plain(text), tone) for text, tone in line] for line in lines])
+        self.query_one(LinesView).show(
+            [[(plain(text), tone) for text, tone in line] for line in lines]
+        )
 
 
 class FailuresScreen(ListScreen):
@@ -71,7 +73,9 @@ class FailuresScreen(ListScreen):
             tone = SEVERITY_TONES[group.severity]
             hosts = f"{len(group.instance_ids)} host" + ("s" if len(group.instance_ids) > 1 else "")
             self._starts.append(len(lines))
-            last = "" if group.last_seen is None else f"  newest {figures.age(now - group.last_seen)}"
+            last = (
+                "" if group.last_seen is None else f"  newest {figures.age(now - group.last_seen)}"
+            )
             lines.append([
                 (f"{glyphs.severity(group.severity)} {fit(group.category, 28)}", f"{tone} bold"),
                 (fit(hosts, 10), "strong"), (last, "dim"),
@@ -79,7 +83,10 @@ class FailuresScreen(ListScreen):
             lines += [[("  " + text, "text")] for text in wrap(group.summary, width - 2)[:2]]
             ids = " ".join(str(item) for item in group.instance_ids)
             lines += [[("  " + text, "key")] for text in wrap(ids, width - 2)[:3]]
-            lines += [[(f"  {glyphs['arrow']} " if not n else "    ", "ok"), (text, "ok")] for n, text in enumerate(wrap(group.advice, width - 4)[:2])]
+            lines += [
+                [(f"  {glyphs['arrow']} " if not n else "    ", "ok"), (text, "ok")]
+                for n, text in enumerate(wrap(group.advice, width - 4)[:2])
+            ]
             lines.append([])
         if not self._groups:
             lines.append([("nothing is wrong with any live instance", "ok")])
@@ -123,7 +130,8 @@ class ActivityScreen(ListScreen):
         for entry in audit:
             lines.append([
                 (figures.clock_time(entry.at) + "  ", "dim"), (fit(entry.event, 16), "strong"),
-                (fit(str(entry.instance_id or ""), 12), "key"), (fit(entry.actor, 20) + " ", "text"),
+                (fit(str(entry.instance_id or ""), 12), "key"),
+                (fit(entry.actor, 20) + " ", "text"),
                 ((entry.verb.value + " ") if entry.verb else "", "text"), (entry.detail, "dim"),
             ])  # fmt: skip
         if not audit:

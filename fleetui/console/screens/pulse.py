@@ -61,7 +61,10 @@ class PulseScreen(FleetUIScreen):
             if used + length > view.inner_width:
                 lines.append(line)
                 line, used = [], 0
-            line += [(word, STAGE_TONES.get(stage, "busy")), (f"{counts[stage]}".ljust(6), "strong")]
+            line += [
+                (word, STAGE_TONES.get(stage, "busy")),
+                (f"{counts[stage]}".ljust(6), "strong"),
+            ]
             used += length
         lines.append(line)
         view.show(lines)

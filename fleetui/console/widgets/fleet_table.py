@@ -1,7 +1,6 @@
 """The fleet table: line API, keyed by id, painting only the visible rows that changed."""
 
 import msgspec
-from rich.segment import Segment
 from textual.events import Click
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -11,9 +10,9 @@ from textual.strip import Strip
 from fleetui.console import palette
 from fleetui.console.columns import GAP, Layout, Scene, layout
 from fleetui.console.fitting import fit
+from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.ordering import Selection, select
-from fleetui.console.fleet_state import FleetState
 from fleetui.console.palette import Piece
 from fleetui.domain.reading import FleetRow
 
@@ -75,10 +74,10 @@ class FleetTable(ScrollView, can_focus=True):
         """Filter and order anew."""
         self.selection = selection
         self._titles = None
-        self.arrange()
+        self.put_in_order()
         self.refresh()
 
-    def arrange(self) -> None:
+    def put_in_order(self) -> None:
         """Bring the order up to date; the cursor's row keeps its place on the screen."""
         now = self._state.now()
         if self.pinned:
@@ -96,7 +95,7 @@ class FleetTable(ScrollView, can_focus=True):
             if instance_id not in self._state.rows:
                 self._drawn.pop(instance_id, None)
         if changed or self.selection.query.terms:
-            self.arrange()
+            self.put_in_order()
         self.repaint_changed()
 
     def repaint_changed(self) -> None:
@@ -231,7 +230,7 @@ class FleetTable(ScrollView, can_focus=True):
                     pieces.append((" " * GAP, "title"))
                 sorted_by = column.name == self.selection.sort
                 mark = self._glyphs["down" if self.selection.descending else "up"]
-                title = column.title
+                title = column.short if column.short and size < len(column.title) else column.title
                 if sorted_by and len(title) < size:
                     title += mark
                 text = fit(title, size, right=column.right, more=self._glyphs["more"])
@@ -277,4 +276,3 @@ class FleetTable(ScrollView, can_focus=True):
         self.go(place)
         if event.chain > 1:
             self.post_message(self.Opened())
-

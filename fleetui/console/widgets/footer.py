@@ -13,9 +13,7 @@ def footer(scope: str, *, read_only: bool, glyphs: Glyphs, width: int) -> list[P
         if action.footer
     ]
     shown.sort(key=lambda action: action.rank)
-    hints = [
-        (key_word(action.keys[0], ascii_only=glyphs.ascii_only), action) for action in shown
-    ]
+    hints = [(key_word(action.keys[0], ascii_only=glyphs.ascii_only), action) for action in shown]
     # Help and quit stay; the least important of the others go first.
     while len(hints) > 2 and sum(len(key) + len(a.footer) + 4 for key, a in hints) > width:
         hints.pop(-3)

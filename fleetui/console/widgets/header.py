@@ -51,7 +51,11 @@ def _sums(state: FleetState, glyphs: Glyphs, width: int) -> list[Piece]:
         ssh = f"{state.health.ssh_connected}/{state.health.ssh_wanted}"
         pieces += [("SSH ", "dim"), (ssh, tone), gap]
         if state.health.balance is not None and width >= 120:
-            pieces += [("balance ", "dim"), (f"${figures.money(state.health.balance)}", "text"), gap]
+            pieces += [
+                ("balance ", "dim"),
+                (f"${figures.money(state.health.balance)}", "text"),
+                gap,
+            ]
     pieces += [(f"${figures.money(totals.burn)}", "strong"), ("/h", "dim"), gap]
     measured = figures.rate(totals.proofs_per_hour) if totals.measured else figures.UNKNOWN
     pieces += [(glyphs.plain(measured), "ok bold"), (" proofs/h ", "dim")]

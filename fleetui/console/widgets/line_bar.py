@@ -40,6 +40,8 @@ class LineBar(Widget):
             left_room = room - cells(pieces)
             if left_room <= 0:
                 break
-            pieces.append((text if cells([(text, tone)]) <= left_room else fit(text, left_room), tone))
+            pieces.append(
+                (text if cells([(text, tone)]) <= left_room else fit(text, left_room), tone)
+            )
         pieces.append((" " * max(room - cells(pieces), 0), "text"))
         return palette.strip(pieces + right, width, self._ground)

@@ -1,5 +1,7 @@
 """The log view: line API over a ring; only visible lines are parsed and coloured."""
 
+from itertools import pairwise
+
 from rich.segment import Segment
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
@@ -179,9 +181,14 @@ class LogView(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Keep the end in view while following."""
         self.virtual_size = Size(self.size.width, len(self.ring))
-        if self.follow:
-            self._to_end()
+        self.call_after_refresh(self.settle)
         self.refresh(Region(0, 0, *self.size))
+
+    def settle(self) -> None:
+        """Be at the end while following; sizes may have changed since the last lines came."""
+        if self.follow and self.scroll_offset.y != max(len(self.ring) - self.page, 0):
+            self._to_end()
+            self.refresh()
 
     def on_mouse_scroll_up(self) -> None:
         """The wheel upwards is reading: stop following."""
@@ -203,13 +210,9 @@ def _highlight(segments: list[Segment], wanted: str) -> list[Segment]:
     for segment in segments:
         cuts = sorted(
             {0, len(segment.text)}
-            | {
-                min(max(edge - position, 0), len(segment.text))
-                for span in spans
-                for edge in span
-            }
+            | {min(max(edge - position, 0), len(segment.text)) for span in spans for edge in span}
         )
-        for begin, end in zip(cuts, cuts[1:], strict=False):
+        for begin, end in pairwise(cuts):
             inside = any(a <= position + begin < b for a, b in spans)
             style = palette.style("strong", "match") if inside else segment.style
             result.append(Segment(segment.text[begin:end], style))
