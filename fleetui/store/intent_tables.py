@@ -1,0 +1,167 @@
+"""Intents, the audit beside each of their steps, and who watches what."""
+
+import sqlite3
+
+import msgspec
+
+from fleetui.domain.codec import decode, encode
+from fleetui.domain.intent import AuditEntry, Intent, IntentState
+from fleetui.domain.text import SafeText
+from fleetui.store.interface import Lease, StoreError
+
+FORGET_VIEWER_SECONDS = 3600.0
+"""How long a viewer's last word is kept after it ran out."""
+
+
+def write_intent(connection: sqlite3.Connection, intent: Intent) -> None:
+    """Record a new intent and its audit entry.
+
+    Raises:
+        StoreError: it is not a new one.
+    """
+    if intent.state is not IntentState.REQUESTED:
+        raise StoreError(f"a new intent must be requested, not {intent.state}")
+    try:
+        connection.execute(
+            "INSERT INTO intent (intent_id, instance_id, state, doc) VALUES (?, ?, ?, ?)",
+            (intent.intent_id, intent.instance_id, str(intent.state), encode(intent)),
+        )
+    except sqlite3.IntegrityError as error:
+        raise StoreError(f"intent {intent.intent_id} was recorded before") from error
+    _write_audit(connection, intent, intent.created_at, intent.reason)
+
+
+def claim_requested(connection: sqlite3.Connection, lease: Lease, at: float) -> tuple[Intent, ...]:
+    """Move requested intents to `running` with their audit entries; return them, oldest first."""
+    claimed = []
+    for intent in _select(connection, "WHERE state = 'requested' ORDER BY id"):
+        running = msgspec.structs.replace(
+            intent, state=IntentState.RUNNING, epoch=lease.epoch, started_at=at
+        )
+        _update(connection, running)
+        _write_audit(connection, running, at, SafeText())
+        claimed.append(running)
+    return tuple(claimed)
+
+
+def has_requested(connection: sqlite3.Connection) -> bool:
+    """Tell whether there is anything to claim."""
+    found = connection.execute("SELECT 1 FROM intent WHERE state = 'requested' LIMIT 1").fetchone()
+    return found is not None
+
+
+def read_unfinished(connection: sqlite3.Connection, lease: Lease) -> tuple[Intent, ...]:
+    """Read `running` and `unknown` intents that an earlier epoch began, oldest first."""
+    return _select(
+        connection,
+        "WHERE state IN ('running', 'unknown') AND epoch < ? ORDER BY id",
+        lease.epoch,
+    )
+
+
+def settle_intent(
+    connection: sqlite3.Connection,
+    intent_id: str,
+    state: IntentState,
+    result: SafeText,
+    at: float,
+) -> None:
+    """Move an intent on and write the audit entry.
+
+    Raises:
+        StoreError: there is no such intent, or it has ended already.
+    """
+    intent = read_intent(connection, intent_id)
+    if intent is None:
+        raise StoreError(f"there is no intent {intent_id}")
+    if intent.state.is_final:
+        raise StoreError(f"intent {intent_id} has ended already: {intent.state}")
+    settled = msgspec.structs.replace(
+        intent,
+        state=state,
+        result=result,
+        finished_at=at if state.is_final else intent.finished_at,
+    )
+    _update(connection, settled)
+    _write_audit(connection, settled, at, result)
+
+
+def read_intent(connection: sqlite3.Connection, intent_id: str) -> Intent | None:
+    """Read one intent."""
+    return next(iter(_select(connection, "WHERE intent_id = ?", intent_id)), None)
+
+
+def read_intents(
+    connection: sqlite3.Connection, instance_id: int | None, limit: int
+) -> tuple[Intent, ...]:
+    """Read the newest intents, newest first."""
+    if instance_id is None:
+        return _select(connection, "ORDER BY id DESC LIMIT ?", limit)
+    return _select(connection, "WHERE instance_id = ? ORDER BY id DESC LIMIT ?", instance_id, limit)
+
+
+def read_audit(connection: sqlite3.Connection, limit: int) -> tuple[AuditEntry, ...]:
+    """Read the newest audit entries, newest first."""
+    found = connection.execute(
+        "SELECT sequence, doc FROM audit ORDER BY sequence DESC LIMIT ?", (limit,)
+    )
+    return tuple(
+        msgspec.structs.replace(decode(document, AuditEntry), sequence=sequence)
+        for sequence, document in found
+    )
+
+
+def write_watch(
+    connection: sqlite3.Connection, viewer: str, instance_id: int | None, until: float
+) -> None:
+    """Note that a viewer is alive and what it shows; forget those long silent."""
+    connection.execute(
+        "INSERT INTO watch (viewer, instance_id, until) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET instance_id = excluded.instance_id, until = excluded.until",
+        (viewer, instance_id, until),
+    )
+    connection.execute("DELETE FROM watch WHERE until < ?", (until - FORGET_VIEWER_SECONDS,))
+
+
+def read_watched(connection: sqlite3.Connection, now: float) -> dict[int, str]:
+    """Read which instances are shown now, and by whom (one of them)."""
+    return dict(
+        connection.execute(
+            "SELECT instance_id, viewer FROM watch WHERE instance_id IS NOT NULL AND until > ?"
+            " ORDER BY until",
+            (now,),
+        ).fetchall()
+    )
+
+
+def read_newest_viewer(connection: sqlite3.Connection) -> float | None:
+    """Read until when the longest-lived viewer said to be alive."""
+    newest: float | None = connection.execute("SELECT max(until) FROM watch").fetchone()[0]
+    return newest
+
+
+def _select(connection: sqlite3.Connection, tail: str, *values: object) -> tuple[Intent, ...]:
+    found = connection.execute(f"SELECT doc FROM intent {tail}", values)  # noqa: S608 - our own text
+    return tuple(decode(document, Intent) for (document,) in found)
+
+
+def _update(connection: sqlite3.Connection, intent: Intent) -> None:
+    connection.execute(
+        "UPDATE intent SET state = ?, epoch = ?, doc = ? WHERE intent_id = ?",
+        (str(intent.state), intent.epoch, encode(intent), intent.intent_id),
+    )
+
+
+def _write_audit(
+    connection: sqlite3.Connection, intent: Intent, at: float, detail: SafeText
+) -> None:
+    entry = AuditEntry(
+        at=at,
+        actor=intent.actor,
+        event=str(intent.state),
+        instance_id=intent.instance_id,
+        intent_id=intent.intent_id,
+        verb=intent.verb,
+        detail=detail,
+    )
+    connection.execute("INSERT INTO audit (doc) VALUES (?)", (encode(entry),))

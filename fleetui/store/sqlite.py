@@ -1,0 +1,365 @@
+"""The store on SQLite: consoles and the collector of one machine share one file."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from fleetui.domain.clock import Clock
+from fleetui.domain.codec import decode, encode
+from fleetui.domain.instance import Instance
+from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
+from fleetui.domain.reading import Reading
+from fleetui.domain.sample import FleetSample, Sample
+from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
+from fleetui.domain.text import SafeText
+from fleetui.store import (
+    fleet_tables,
+    intent_tables,
+    log_blocks,
+    log_budget,
+    log_reading,
+    retention,
+    sample_tables,
+)
+from fleetui.store import (
+    lease as lease_rows,
+)
+from fleetui.store.connection import Database
+from fleetui.store.interface import Batch, FenceLostError, FleetView, Lease, LogWindow, StoreError
+from fleetui.store.lease import HolderLock, host_clock
+from fleetui.store.log_budget import LogBudget, LogTotals
+from fleetui.store.sample_tables import SampleSpread
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """Implements `CollectorStore`; opened with `viewer=True` it takes only what viewers may do.
+
+    Every method is one short transaction and raises `StoreError` when the file cannot be used.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, budget: LogBudget, *, viewer: bool
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._budget = budget
+        self._viewer = viewer
+        self._host_clock = host_clock()
+        self._locks: dict[int, HolderLock] = {}
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        clock: Clock,
+        viewer: bool = False,
+        budget: LogBudget | None = None,
+    ) -> "SqliteStore":
+        """Open the store at `path`; makes an empty one (folder 0700, file 0600) when missing.
+
+        Raises:
+            StoreError: network disk, another version, damaged file, no access.
+            StoreFullError: the disk is full or read-only.
+        """
+        database = await Database.open(path, viewer=viewer)
+        return cls(database, clock, budget or LogBudget(), viewer=viewer)
+
+    async def close(self) -> None:
+        """Release the connection and, when it was not given back, the proof of life."""
+        await self._database.close()
+        for lock in self._locks.values():
+            lock.close()
+        self._locks.clear()
+
+    aclose = close
+
+    async def fleet(self) -> FleetView:
+        """List the whole fleet; `lease_held` is exact here, a killed collector included."""
+        return await self._database.read(lambda raw: self._view(raw, None))
+
+    async def follow(self, revision: int) -> FleetView:
+        """Return what changed after `revision`; whole when that position is too old."""
+        return await self._database.read(lambda raw: self._view(raw, revision))
+
+    async def reading(self, instance_id: int) -> Reading | None:
+        """Return the newest whole reading, also of a gone instance."""
+        return await self._database.read(lambda raw: fleet_tables.read_reading(raw, instance_id))
+
+    async def readings(self) -> tuple[Reading, ...]:
+        """Return the newest reading of every live instance."""
+        return await self._database.read(fleet_tables.read_readings)
+
+    async def instance(self, instance_id: int) -> Instance | None:
+        """Return the newest inventory row, also of a gone instance."""
+        return await self._database.read(lambda raw: fleet_tables.read_instance(raw, instance_id))
+
+    async def inventory(self) -> tuple[tuple[Instance, float], ...]:
+        """Return the live instances with the time each row was last seen."""
+        return await self._database.read(fleet_tables.read_inventory)
+
+    async def streams(self, instance_id: int) -> tuple[StreamPosition, ...]:
+        """Return the streams of an instance, the most recently written first."""
+        return await self._database.read(lambda raw: log_reading.read_positions(raw, instance_id))
+
+    async def positions(self) -> tuple[StreamPosition, ...]:
+        """Return every stream's stored position, to resume the tails."""
+        return await self._database.read(log_reading.read_positions)
+
+    async def log_window(
+        self,
+        stream: StreamId,
+        *,
+        generation: int | None = None,
+        end: int | None = None,
+        size: int = 262_144,
+    ) -> LogWindow | None:
+        """Return up to `size` stored bytes before `end` (default: the newest ones)."""
+        return await self._database.read(
+            lambda raw: log_reading.read_window(raw, stream, generation, end, size)
+        )
+
+    async def log_bytes(self, stream: StreamId, generation: int) -> tuple[LogChunk, ...]:
+        """Return the stored bytes of a generation in order, with their arrival times."""
+        return await self._database.read(
+            lambda raw: log_reading.read_generation(raw, stream, generation)
+        )
+
+    async def log_at(self, stream: StreamId, at: float) -> tuple[int, int] | None:
+        """Return generation and offset of the oldest stored byte that arrived at `at` or later."""
+        return await self._database.read(lambda raw: log_reading.find_time(raw, stream, at))
+
+    async def log_totals(self) -> LogTotals:
+        """Return how many log bytes are stored, were received and were dropped."""
+        return await self._database.read(log_budget.read_totals)
+
+    async def samples(self, instance_id: int, since: float) -> tuple[Sample, ...]:
+        """Return the means of an instance's buckets since an epoch time, oldest first."""
+        return await self._database.read(
+            lambda raw: sample_tables.read_samples(raw, instance_id, since)
+        )
+
+    async def sample_spreads(self, instance_id: int, since: float) -> tuple[SampleSpread, ...]:
+        """Return least, mean and greatest values of the same buckets."""
+        return await self._database.read(
+            lambda raw: sample_tables.read_spreads(raw, instance_id, since)
+        )
+
+    async def fleet_samples(self, since: float, step_seconds: float) -> tuple[FleetSample, ...]:
+        """Return the fleet's sums since an epoch time in steps, oldest first."""
+        return await self._database.read(
+            lambda raw: sample_tables.read_fleet_samples(raw, since, step_seconds)
+        )
+
+    async def events(
+        self, *, instance_id: int | None = None, limit: int = 200
+    ) -> tuple[Event, ...]:
+        """Return the newest events, newest first."""
+        return await self._database.read(lambda raw: _read_events(raw, instance_id, limit))
+
+    async def intend(self, intent: Intent) -> None:
+        """Record a requested action and its audit entry in one transaction."""
+        await self._database.write(lambda raw: intent_tables.write_intent(raw, intent))
+
+    async def intents(
+        self, *, instance_id: int | None = None, limit: int = 200
+    ) -> tuple[Intent, ...]:
+        """Return the newest intents, newest first."""
+        return await self._database.read(
+            lambda raw: intent_tables.read_intents(raw, instance_id, limit)
+        )
+
+    async def intent(self, intent_id: str) -> Intent | None:
+        """Return one intent."""
+        return await self._database.read(lambda raw: intent_tables.read_intent(raw, intent_id))
+
+    async def audit(self, *, limit: int = 200) -> tuple[AuditEntry, ...]:
+        """Return the newest audit entries, newest first."""
+        return await self._database.read(lambda raw: intent_tables.read_audit(raw, limit))
+
+    async def watch(self, viewer: str, instance_id: int | None, until: float) -> None:
+        """Say that `viewer` is alive and which instance it shows; renewed every few seconds."""
+        await self._database.write(
+            lambda raw: intent_tables.write_watch(raw, viewer, instance_id, until)
+        )
+
+    async def watched(self, now: float) -> dict[int, str]:
+        """Return instance id to viewer for instances that somebody shows now."""
+        return await self._database.read(lambda raw: intent_tables.read_watched(raw, now))
+
+    async def newest_viewer(self) -> float | None:
+        """Return until when the longest-lived viewer said to be alive."""
+        return await self._database.read(intent_tables.read_newest_viewer)
+
+    async def take_lease(self, holder: str, ttl_seconds: float) -> Lease | None:
+        """Take the lease when nobody holds it (expired, or its process is dead), else `None`."""
+        self._refuse_viewer()
+        store = self._database.path
+        # A look first: candidates must not queue for the write lock four times a second.
+        if await self._database.read(self._is_held_by_other):
+            return None
+        taken: list[HolderLock | None] = []
+
+        def take(raw: sqlite3.Connection) -> Lease | None:
+            found = lease_rows.take(raw, store, self._host_clock, holder, ttl_seconds)
+            if found is None:
+                return None
+            taken.append(found[1])
+            return found[0]
+
+        try:
+            lease = await self._database.write(take)
+        except StoreError:
+            for lock in taken:
+                if lock is not None:
+                    lock.close()
+            raise
+        if lease is not None:
+            if taken[0] is not None:
+                self._locks[lease.epoch] = taken[0]
+            await asyncio.to_thread(lease_rows.remove_old_locks, store, lease.epoch)
+        return lease
+
+    async def renew(self, lease: Lease) -> None:
+        """Extend the lease.
+
+        Raises:
+            FenceLostError: it is held by somebody else now.
+        """
+        await self._fenced(lease, lambda raw: lease_rows.renew(raw, self._host_clock, lease))
+
+    async def release(self, lease: Lease) -> None:
+        """Give the lease back at once; never raises when it is lost already."""
+        self._refuse_viewer()
+        await self._database.write(lambda raw: lease_rows.give_back(raw, lease))
+        self._let_go(lease)
+
+    async def publish(self, lease: Lease, batch: Batch) -> int:
+        """Write a batch in one transaction under the fence and return the new revision.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+            StoreFullError: the disk is full; nothing was written.
+            StoreError: a chunk leaves out bytes; nothing was written.
+        """
+        documents = await asyncio.to_thread(fleet_tables.encode_fleet, batch)
+
+        def publish(raw: sqlite3.Connection) -> int:
+            revision = lease_rows.bump(raw, self._host_clock, lease)
+            fleet_tables.write_fleet(raw, revision, documents, batch.gone, batch.at)
+            self._write_logs(raw, batch)
+            raw.executemany(
+                "INSERT INTO event (instance_id, doc) VALUES (?, ?)",
+                [(event.instance_id, encode(event)) for event in batch.events],
+            )
+            sample_tables.write_samples(raw, batch.samples)
+            retention.prune(raw, batch.at)
+            return revision
+
+        return await self._fenced(lease, publish)
+
+    async def host_keys(self) -> dict[int, str]:
+        """Return the accepted host key (OpenSSH line) of each instance."""
+        return await self._database.read(
+            lambda raw: dict(raw.execute("SELECT instance_id, key FROM host_key").fetchall())
+        )
+
+    async def accept_host_key(self, lease: Lease, instance_id: int, key: str) -> None:
+        """Bind a host key to an instance, replacing an older one."""
+
+        def accept(raw: sqlite3.Connection) -> None:
+            lease_rows.renew(raw, self._host_clock, lease)
+            raw.execute(
+                "INSERT OR REPLACE INTO host_key (instance_id, key, accepted_at) VALUES (?, ?, ?)",
+                (instance_id, key, self._clock.now()),
+            )
+
+        await self._fenced(lease, accept)
+
+    async def claim(self, lease: Lease) -> tuple[Intent, ...]:
+        """Move requested intents to `running` under the fence and return them, oldest first."""
+        self._refuse_viewer()
+        if not await self._database.read(intent_tables.has_requested):
+            return ()
+
+        def claim(raw: sqlite3.Connection) -> tuple[Intent, ...]:
+            lease_rows.renew(raw, self._host_clock, lease)
+            return intent_tables.claim_requested(raw, lease, self._clock.now())
+
+        return await self._fenced(lease, claim)
+
+    async def unfinished(self, lease: Lease) -> tuple[Intent, ...]:
+        """Return `running` and `unknown` intents of earlier epochs, to be checked, not repeated."""
+        return await self._database.read(lambda raw: intent_tables.read_unfinished(raw, lease))
+
+    async def settle(
+        self, lease: Lease, intent_id: str, state: IntentState, result: SafeText, at: float
+    ) -> None:
+        """Move an intent on and write the audit entry in one transaction under the fence."""
+
+        def settle(raw: sqlite3.Connection) -> None:
+            lease_rows.renew(raw, self._host_clock, lease)
+            intent_tables.settle_intent(raw, intent_id, state, result, at)
+
+        await self._fenced(lease, settle)
+
+    def _view(self, raw: sqlite3.Connection, since: int | None) -> FleetView:
+        held = lease_rows.read_lease(raw).is_held(
+            self._database.path, self._host_clock, trust_fresh=since is not None
+        )
+        return fleet_tables.read_fleet(raw, since, lease_held=held)
+
+    def _is_held_by_other(self, raw: sqlite3.Connection) -> bool:
+        row = lease_rows.read_lease(raw)
+        return row.is_held(self._database.path, self._host_clock, trust_fresh=False)
+
+    def _write_logs(self, raw: sqlite3.Connection, batch: Batch) -> None:
+        appended = log_blocks.append(raw, batch.chunks, batch.positions)
+        disk_bytes = appended.disk_bytes
+        for instance_id in batch.gone:
+            disk_bytes += log_blocks.seal_instance(raw, instance_id)
+        if not appended.streams and not disk_bytes:
+            return
+        (total,) = raw.execute("SELECT log_stored FROM shard").fetchone()
+        evicted = log_budget.enforce(raw, appended.streams, total + disk_bytes, self._budget)
+        raw.execute(
+            "UPDATE shard SET log_stored = log_stored + ?, log_received = log_received + ?,"
+            " log_dropped = log_dropped + ?",
+            (
+                disk_bytes - evicted.disk_bytes,
+                appended.received,
+                appended.skipped + evicted.log_bytes,
+            ),
+        )
+
+    async def _fenced(self, lease: Lease, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._refuse_viewer()
+        try:
+            return await self._database.write(work)
+        except FenceLostError:
+            self._let_go(lease)
+            raise
+
+    def _let_go(self, lease: Lease) -> None:
+        lock = self._locks.pop(lease.epoch, None)
+        if lock is not None:
+            lock.close()
+
+    def _refuse_viewer(self) -> None:
+        if self._viewer:
+            raise StoreError("a viewer may write intents and watches only")
+
+
+def _read_events(raw: sqlite3.Connection, instance_id: int | None, limit: int) -> tuple[Event, ...]:
+    if instance_id is None:
+        found = raw.execute("SELECT doc FROM event ORDER BY id DESC LIMIT ?", (limit,))
+    else:
+        found = raw.execute(
+            "SELECT doc FROM event WHERE instance_id = ? ORDER BY id DESC LIMIT ?",
+            (instance_id, limit),
+        )
+    return tuple(decode(document, Event) for (document,) in found)
