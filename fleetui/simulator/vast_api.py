@@ -1,0 +1,328 @@
+"""The pretend Vast API over HTTP, as the facts describe the real one (vast_api.md)."""
+
+import asyncio
+import hmac
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from fleetui.simulator import listing
+from fleetui.simulator.faults import Faults
+from fleetui.simulator.odd_rows import spoil
+from fleetui.simulator.rate_limits import LEAST_SPACING, RateLimits
+from fleetui.simulator.world import Rental, World
+
+RECORDED = 2000
+LABEL_LIMIT = 1024
+_HTML = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
+_LOGIN = {"success": False, "error": "auth_error", "msg": "This action requires login."}
+_BAD_KEY = {"success": False, "error": "auth_error", "msg": "Invalid user key"}
+_NO_INSTANCE = {"success": False, "error": "no_such_instance", "msg": "No such instance"}
+_QUEUED = {
+    "success": False,
+    "msg": "Required resources are currently unavailable, state change queued.",
+}
+_DEPRECATED = {
+    "success": False,
+    "error": "deprecated_endpoint",
+    "msg": "/api/v0/instances/ is deprecated. Use /api/v1/instances/ instead.",
+}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One call as it came in, without the key."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Any
+    agent: str
+    status: int
+
+
+class VastApi:
+    """Serves one account's world to whoever holds `key`.
+
+    `world.real` times the rate limits; `pace` scales them for tests.
+    """
+
+    def __init__(self, world: World, faults: Faults, key: str, *, pace: float = 1.0) -> None:
+        self._world = world
+        self._faults = faults
+        self._key = key
+        self._limits = RateLimits(world.real, pace)
+        self.recorded: deque[Recorded] = deque(maxlen=RECORDED)
+        self.app = web.Application(middlewares=[self._record, self._gate])
+        route = self.app.router.add_route
+        route("GET", "/api/v1/instances/", self._limited("GET list", self._list))
+        route("GET", "/api/v0/instances/", self._old_list)
+        route("DELETE", "/api/v0/instances/", self._limited("DELETE", self._destroy_many))
+        route("PUT", "/api/v0/instances/", self._limited("PUT manage", self._manage_many))
+        one = r"/api/v0/instances/{id:\d{1,18}}/"
+        route("GET", one, self._limited("GET single", self._single))
+        route("PUT", one, self._limited("PUT manage", self._manage))
+        route("DELETE", one, self._limited("DELETE", self._destroy))
+        reboot = r"/api/v0/instances/reboot/{id:\d{1,18}}/"
+        recycle = r"/api/v0/instances/recycle/{id:\d{1,18}}/"
+        route("PUT", reboot, self._limited("PUT reboot", self._reboot))
+        route("PUT", recycle, self._limited("PUT recycle", self._recycle))
+        route("PUT", r"/api/v0/asks/{id:\d{1,18}}/", self._limited("asks", self._create))
+        route("POST", "/api/v0/bundles/", self._limited("search", self._bundles))
+        route("PUT", "/api/v0/search/asks/", self._limited("search", self._asks))
+        route("GET", "/api/v0/users/current/", self._limited("GET account", self._account))
+        route("*", "/{rest:.*}", self._nothing)
+
+    @web.middleware
+    async def _record(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        text = await request.text()
+        try:
+            body = json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            body = text
+        response: web.StreamResponse | None = None
+        try:
+            response = await handler(request)
+        finally:
+            agent = request.headers.get("User-Agent", "")
+            status = response.status if response is not None else 0
+            self.recorded.append(
+                Recorded(request.method, request.path, dict(request.query), body, agent, status)
+            )
+        return response
+
+    @web.middleware
+    async def _gate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Let the faults act, then do what the real server does before any route."""
+        slow = self._faults.take("slow")
+        if slow is not None:
+            await asyncio.sleep(slow.value or 5.0)
+        if self._faults.take("api_down"):
+            return _cut(request)
+        broken = self._broken()
+        if broken is not None:
+            return broken
+        if not request.path.endswith("/"):
+            target = request.rel_url.with_path(request.path + "/").with_query(request.rel_url.query)
+            return web.Response(status=302, headers={"Location": str(target)})
+        given = request.headers.get("Authorization", "")
+        if not given:
+            return web.json_response(_LOGIN, status=403)
+        if not hmac.compare_digest(given.encode(), f"Bearer {self._key}".encode()):
+            return web.json_response(_BAD_KEY, status=404)
+        return await handler(request)
+
+    def _broken(self) -> web.Response | None:
+        take = self._faults.take
+        if take("api_500"):
+            return _refusal(500, "server_error", "Internal error")
+        if take("api_503"):
+            return web.Response(status=503)
+        if take("html"):
+            return web.Response(status=502, text=_HTML, content_type="text/html")
+        if take("html_200"):
+            return web.Response(status=200, text=_HTML, content_type="text/html")
+        if take("auth"):
+            return web.json_response(_BAD_KEY, status=404)
+        if take("redirect"):
+            return web.Response(status=302, headers={"Location": "http://127.0.0.2:9/login/"})
+        limited = take("rate_limited")
+        if limited is not None:
+            return _too_many("every call", 1.0, limited.value)
+        return None
+
+    def _limited(self, endpoint: str, handler: Handler) -> Handler:
+        async def limited(request: web.Request) -> web.StreamResponse:
+            identity = f"{request.headers.get('Authorization')} {request.remote}"
+            left = self._limits.wait(identity, endpoint)
+            if left > 0:
+                return _too_many(endpoint, LEAST_SPACING[endpoint], left)
+            return await handler(request)
+
+        return limited
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        if self._faults.take("deprecated"):
+            return web.json_response(_DEPRECATED, status=410)
+        if self._faults.take("null_list"):
+            return web.json_response({"success": True, "instances": None})
+        if request.query.get("after_token") and self._faults.take("broken_page"):
+            return _refusal(500, "server_error", "Internal error")
+        vanished = self._faults.take("row_vanishes")
+        empty = self._faults.take("empty_list")
+        rentals = [] if empty else self._world.listed()
+        rows = [
+            self._row(rental)
+            for rental in rentals
+            if vanished is None or not vanished.hits(rental.instance_id)
+        ]
+        try:
+            answer = listing.page(rows, request.query)
+        except listing.BadRequestError as error:
+            return _refusal(400, error.error, error.message)
+        if answer["next_token"] is None and self._faults.take("partial_walk"):
+            answer["instances"] = answer["instances"][:-1]
+            answer["instances_found"] = len(answer["instances"])
+        return web.json_response(answer)
+
+    def _row(self, rental: Rental) -> dict[str, Any]:
+        row = self._world.row(rental)
+        fault = self._faults.get("odd_rows", rental.instance_id)
+        return spoil(row) if fault is not None else row
+
+    async def _old_list(self, _request: web.Request) -> web.StreamResponse:
+        return web.json_response(_DEPRECATED, status=410)
+
+    async def _single(self, request: web.Request) -> web.StreamResponse:
+        rental = self._world.living(_id(request))
+        return web.json_response({"instances": None if rental is None else self._row(rental)})
+
+    async def _manage(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        return self._act(request, lambda rental: self._managed(rental, body))
+
+    async def _manage_many(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        for instance_id in body.get("ids") or []:
+            rental = self._world.living(instance_id)
+            if rental is not None:
+                self._managed(rental, body)
+        return web.json_response({"success": True})
+
+    def _managed(self, rental: Rental, body: dict[str, Any]) -> web.Response | None:
+        now = self._world.clock.now()
+        state, label = body.get("state"), body.get("label")
+        if state is None and "label" not in body:
+            return _refusal(400, "invalid_args", "nothing to do")
+        if state not in (None, "running", "stopped"):
+            return _refusal(400, "invalid_args", f"unknown state {state}")
+        if "label" in body:
+            if label is not None and len(str(label)) > LABEL_LIMIT:
+                return _refusal(400, "label_too_long", f"more than {LABEL_LIMIT} characters")
+            rental.fields["label"] = None if label in (None, "") else str(label)
+        if state == "stopped":
+            rental.host.stop(now)
+        elif state == "running":
+            rental.host.start(now)
+        return None
+
+    async def _reboot(self, request: web.Request) -> web.StreamResponse:
+        return self._act(request, lambda rental: rental.host.reboot(self._world.clock.now()))
+
+    async def _recycle(self, request: web.Request) -> web.StreamResponse:
+        return self._act(request, lambda rental: rental.host.recycle(self._world.clock.now()))
+
+    def _act(
+        self, request: web.Request, act: Callable[[Rental], web.Response | None]
+    ) -> web.StreamResponse:
+        rental = self._world.living(_id(request))
+        if rental is None:
+            return web.json_response(_NO_INSTANCE, status=404)
+        if self._faults.take("queued", rental.instance_id):
+            return web.json_response(_QUEUED)
+        refused = act(rental)
+        if self._faults.take("lost_answer", rental.instance_id):
+            return _cut(request)
+        return refused if refused is not None else web.json_response({"success": True})
+
+    async def _destroy(self, request: web.Request) -> web.StreamResponse:
+        def end(rental: Rental) -> None:
+            self._world.destroy(rental.instance_id)
+
+        return self._act(request, end)
+
+    async def _destroy_many(self, request: web.Request) -> web.StreamResponse:
+        ids = (await _body(request)).get("instance_ids") or []
+        ended = [instance_id for instance_id in ids if self._world.destroy(instance_id)]
+        return web.json_response({"success": bool(ended)})
+
+    async def _create(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        rental = self._world.create(_id(request), body)
+        if rental is None:
+            return _refusal(404, "no_such_ask", "The offer is no longer there")
+        secret = rental.fields["jupyter_token"]
+        return web.json_response(
+            {"success": True, "new_contract": rental.instance_id, "instance_api_key": secret}
+        )
+
+    async def _bundles(self, request: web.Request) -> web.StreamResponse:
+        return self._search(await _body(request))
+
+    async def _asks(self, request: web.Request) -> web.StreamResponse:
+        wanted = (await _body(request)).get("q")
+        return self._search(wanted if isinstance(wanted, dict) else {})
+
+    def _search(self, wanted: dict[str, Any]) -> web.StreamResponse:
+        """Search the offers; a condition on a column they lack is let pass."""
+        offers = [
+            offer.fields
+            | {"ask_contract_id": offer.offer_id, "rented": False, "verified": True}
+            | {"gpu_total_ram": offer.fields["gpu_totalram"], "hostname": None}
+            for offer in self._world.offers.values()
+        ]
+        filters = {
+            name: value
+            for name, value in wanted.items()
+            if isinstance(value, dict) and offers and name in offers[0]
+        }
+        try:
+            found = [row for row in offers if listing.matches(row, filters, frozenset())]
+        except listing.BadRequestError as error:
+            return _refusal(400, error.error, error.message)
+        limit = wanted.get("limit")
+        return web.json_response(
+            {"success": True, "offers": found[:limit] if isinstance(limit, int) else found}
+        )
+
+    async def _account(self, _request: web.Request) -> web.StreamResponse:
+        return web.json_response(
+            {
+                "id": 100_200, "email": "operator@example.com", "username": "operator",
+                "fullname": "Pretend Operator", "balance": 0.0, "credit": 342.8,
+                "total_spend": -1873.42, "autobill_threshold": 0.0, "autobill_amount": 0.0,
+                "balance_threshold": 10.0, "balance_threshold_enabled": True, "has_billing": True,
+                "can_pay": True, "billing_creditonly": 0, "ssh_key": "", "sid": "", "key_id": 1,
+                "got_signup_credit": 0, "has_payout": False, "billaddress_line1": "",
+            }
+        )  # fmt: skip
+
+    async def _nothing(self, _request: web.Request) -> web.StreamResponse:
+        return web.Response(status=404, text=_HTML, content_type="text/html")
+
+
+def _id(request: web.Request) -> int:
+    return int(request.match_info["id"])
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    try:
+        body = await request.json()
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        text = json.dumps({"success": False, "error": "invalid_args", "msg": "no JSON object"})
+        raise web.HTTPBadRequest(text=text, content_type="application/json")
+    return body
+
+
+def _refusal(status: int, error: str, message: str) -> web.Response:
+    return web.json_response({"success": False, "error": error, "msg": message}, status=status)
+
+
+def _too_many(endpoint: str, threshold: float, retry_after: float | None) -> web.Response:
+    text = f"API requests too frequent endpoint threshold={threshold}"
+    headers = {} if retry_after is None else {"Retry-After": f"{retry_after:.3f}"}
+    return web.json_response({"detail": text, "endpoint": endpoint}, status=429, headers=headers)
+
+
+def _cut(request: web.Request) -> web.Response:
+    """Close the connection under the answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=503)
