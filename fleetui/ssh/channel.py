@@ -29,7 +29,6 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
         self.errors = bytearray()
         self.exit_status: int | None = None
-        self.stopped = False
 
     def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
         """Keep the channel for pausing."""
@@ -62,14 +61,18 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
         self._ended = True
         self._wake.set()
 
-    def stop(self) -> None:
-        """Let the reader go; what it has not read is dropped."""
-        self.stopped = True
-        self._wake.set()
+    def send(self, data: bytes) -> None:
+        """Write to the command's stdin.
+
+        Raises:
+            OSError: the channel is closed.
+        """
+        if self._channel is not None:
+            self._channel.write(data)
 
     async def read(self) -> bytes:
-        """Return what has come, waiting for the first byte; empty at the end or when stopped."""
-        while not self._parts and not self._ended and not self.stopped:
+        """Return what has come, waiting for the first byte; empty at the end."""
+        while not self._parts and not self._ended:
             self._wake.clear()
             await self._wake.wait()
         data = b"".join(self._parts)
@@ -85,7 +88,10 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
 async def running(
     connection: asyncssh.SSHClientConnection, command: str
 ) -> AsyncIterator[ByteStream]:
-    """Run a command; on leaving, it is asked to end and its channel is closed.
+    """Run a command; on leaving, its channel is closed, which ends its stdin and stdout.
+
+    It is sent a signal as well, but sshd passes that on to other accounts than root only: a
+    command must end by itself once its output is refused.
 
     Raises:
         TimeoutError: the host did not open the channel in time.
@@ -100,7 +106,6 @@ async def running(
         yield stream
     finally:
         if not channel.is_closing():
-            # sshd only closes the pipes of a command; the signal ends one that sleeps.
             with contextlib.suppress(OSError):
                 channel.terminate()
             channel.close()

@@ -76,10 +76,13 @@ class HostKeyCheck(asyncssh.SSHClient):
 
 
 def host_key_algorithms(expected: str | None, offered: tuple[str, ...]) -> tuple[str, ...]:
-    """Ask for the kind of key that is bound, so that a server with several shows that one."""
+    """Ask first for the kind of key that is bound, so that a server with several shows that one.
+
+    The other kinds stay on offer: a server that only has those must be told apart from one that
+    refuses connections, and OpenSSH hangs up without a word when no kind fits.
+    """
     if expected is None:
         return offered
-    name = expected.split()[0]
-    if name == "ssh-rsa":
-        return ("rsa-sha2-256", "rsa-sha2-512")
-    return (name,)
+    kind = expected.split()[0]
+    names = ("rsa-sha2-256", "rsa-sha2-512") if kind == "ssh-rsa" else (kind,)
+    return tuple(dict.fromkeys((*names, *offered)))

@@ -92,6 +92,7 @@ class HostLink:
         self._sink = sink
         self._gate = gate
         self._clock = clock
+        self._own_login = login is None
         self._login = login or Login(settings)
         self._jitter = jitter
         self._positions = Positions(instance_id, profile, resume)
@@ -125,6 +126,13 @@ class HostLink:
 
     async def run(self) -> None:
         """Connect, serve and reconnect until cancelled. Only a failing sink makes it raise."""
+        try:
+            await self._run()
+        finally:
+            if self._own_login:
+                self._login.close()
+
+    async def _run(self) -> NoReturn:
         backoff = Backoff(
             self._settings.retry_seconds, self._settings.retry_limit_seconds, jitter=self._jitter
         )

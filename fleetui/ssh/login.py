@@ -66,8 +66,7 @@ class Login:
                 server_host_key_algs=host_key_algorithms(expected_key, algorithms.HOST_KEYS),
             )
         except (OSError, asyncssh.Error, ValueError) as error:
-            changed = check.changed or _other_kind_of_key(error, expected_key)
-            state = state_of(error, key_changed=changed)
+            state = state_of(error, key_changed=check.changed)
             raise LoginError(state, _explain(state, error, check, ring)) from error
         return LoggedIn(connection, check)
 
@@ -119,15 +118,6 @@ async def _make_options(
         login_timeout=settings.connect_timeout,
     )
     return options
-
-
-def _other_kind_of_key(error: BaseException, expected_key: str | None) -> bool:
-    """Tell whether the server no longer has a key of the bound kind."""
-    return (
-        expected_key is not None
-        and isinstance(error, asyncssh.KeyExchangeFailed)
-        and "host key" in str(error).lower()
-    )
 
 
 def _explain(state: SshState, error: BaseException, check: HostKeyCheck, ring: KeyRing) -> str:

@@ -1,11 +1,10 @@
-# Prints one look at the host after another to stdout. POSIX sh; writes nothing on the host and
-# ends with the connection. A missing tool or a refusal is the text of its section.
-# Parameters: MARK INTERVAL PATTERNS
-#   MARK names this process in a process list; INTERVAL seconds between looks; PATTERNS globs of files to list, one a line.
+# Prints one look at the host for each line on stdin, to stdout. POSIX sh; writes nothing on the
+# host and ends with the connection. A missing tool or a refusal is the text of its section.
+# Parameters: MARK PATTERNS
+#   MARK names this process in a process list; PATTERNS globs of files to list, one a line.
 # Form: "@@ NAME", the output, "@@ end" for each section; "@@ done" after a look.
 shift
-interval=$1
-patterns=$2
+patterns=$1
 nl='
 '
 IFS=$nl
@@ -13,7 +12,7 @@ set -f
 query='index,name,utilization.gpu,memory.used,memory.total,temperature.gpu,power.draw,clocks.sm'
 ecc='ecc.errors.uncorrected.volatile.total'
 columns="$query,clocks_event_reasons.active,$ecc,driver_version"
-limit=''
+limit=
 if command -v timeout >/dev/null 2>&1; then limit=yes; fi
 
 bounded() { # a tool that may hang (a wedged driver) gets ten seconds
@@ -56,13 +55,13 @@ kernel() {
 section() {
   printf '@@ %s\n' "$1" || exit
   shift
-  "$@" 2>&1 | head -c 400000
+  "$@" 2>&1 </dev/null | head -c 400000
   printf '\n@@ end\n' || exit
 }
 
 printf '\n@@ probe 1\n' || exit
 chosen=
-while :; do
+while read -r order; do
   section ps processes
   section cgroup.memory.events memory memory.events memory.oom_control
   section cgroup.memory.max memory memory.max memory.limit_in_bytes
@@ -78,5 +77,4 @@ while :; do
   fi
   section nvidia-smi gpus
   printf '@@ done\n' || exit
-  sleep "$interval" || sleep 10
 done

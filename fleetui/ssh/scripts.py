@@ -29,10 +29,10 @@ def follow_command(settings: SshSettings, plan: FollowPlan, known: str) -> str:
     )
 
 
-def probe_command(plan: FollowPlan, interval_seconds: float) -> str:
-    """Return the command that prints one look at the host after another."""
+def probe_command(plan: FollowPlan) -> str:
+    """Return the command that prints one look at the host for each line it is sent."""
     patterns = "\n".join(plan.probe_paths)
-    return with_parameters(_script("probe.sh"), PROBE_MARK, f"{interval_seconds:g}", patterns)
+    return with_parameters(_script("probe.sh"), PROBE_MARK, patterns)
 
 
 def with_parameters(script: str, *parameters: str) -> str:

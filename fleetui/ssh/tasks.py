@@ -1,6 +1,7 @@
 """The three jobs of a live connection. Each keeps its own channel going until cancelled."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from fleetui.domain.clock import Clock
 from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.ssh.backoff import Backoff
-from fleetui.ssh.channel import running
+from fleetui.ssh.channel import ByteStream, running
 from fleetui.ssh.follow import Positions, Rewritten
 from fleetui.ssh.frames import Frame, FrameError, FrameParser
 from fleetui.ssh.probe import ProbeError, ProbeParser
@@ -50,6 +51,14 @@ class Service:
         """Return the pauses between tries of one channel."""
         return Backoff(_CHANNEL_RETRY_SECONDS, _CHANNEL_RETRY_LIMIT, jitter=self.jitter)
 
+    async def pause(self, changed: asyncio.Event, normal: float, watched: float) -> None:
+        """Wait for the next turn: `watched` seconds while somebody looks, or until that changes."""
+        seconds = watched if self.watch.watched else normal
+        with contextlib.suppress(TimeoutError):
+            # Hosts that came back together must not be asked together for ever.
+            async with asyncio.timeout(seconds * (0.9 + 0.2 * self.jitter())):
+                await changed.wait()
+
 
 class Following:
     """Follows the plan's streams; `complain` hears why that does not work, when it does not."""
@@ -66,6 +75,13 @@ class Following:
         self._take = take
         self._complain = complain
         self._backoff = service.backoff()
+        # The old script lives on until its next heartbeat: a file that is rewritten again and
+        # again must not use up the sessions the host allows.
+        self._rewrites = Backoff(
+            service.settings.follow_interval_seconds,
+            service.settings.beat_seconds * 2,
+            jitter=service.jitter,
+        )
         self._troubled = False
 
     async def run(self) -> NoReturn:
@@ -75,7 +91,7 @@ class Following:
                 await self._follow()
             except Rewritten as rewritten:
                 log.info("%s was rewritten; it is read from its start", rewritten)
-                await asyncio.sleep(self._service.settings.follow_interval_seconds)
+                await asyncio.sleep(self._rewrites.next())
             except (FrameError, TimeoutError, OSError, asyncssh.Error) as error:
                 self._troubled = True
                 self._complain(f"logs cannot be followed: {error!s:.200}")
@@ -139,28 +155,31 @@ class Probing:
                     self._take(unfinished, self._service.clock.now())
                 await asyncio.sleep(self._backoff.next())
 
-    async def _probe(self, parser: ProbeParser) -> None:
-        """Look at one pace; returns when the pace is to change."""
+    async def _probe(self, parser: ProbeParser) -> NoReturn:
         service = self._service
-        interval = service.settings.probe_interval_seconds
-        if service.watch.watched:
-            interval = service.settings.watched_probe_seconds
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + interval + _LOOK_SECONDS
-        command = probe_command(service.plan, interval)
-        async with running(service.connection, command) as stream:
-            with service.watch.told(stream.stop):
+        changed = asyncio.Event()
+        async with running(service.connection, probe_command(service.plan)) as stream:
+            with service.watch.told(changed.set):
                 while True:
-                    async with asyncio.timeout_at(deadline):
-                        data = await stream.read()
-                    if stream.stopped:
-                        return
-                    if not data:
-                        raise ProbeError(f"the script ended ({stream.exit_status})")
-                    for look in parser.feed(data):
-                        self._take(look, service.clock.now())
-                        self._backoff.reset()
-                        deadline = loop.time() + interval + _LOOK_SECONDS
+                    changed.clear()
+                    stream.send(b"look\n")
+                    async with asyncio.timeout(_LOOK_SECONDS):
+                        look = await self._look(stream, parser)
+                    self._take(look, service.clock.now())
+                    self._backoff.reset()
+                    settings = service.settings
+                    await service.pause(
+                        changed, settings.probe_interval_seconds, settings.watched_probe_seconds
+                    )
+
+    @staticmethod
+    async def _look(stream: ByteStream, parser: ProbeParser) -> dict[str, str]:
+        while True:
+            data = await stream.read()
+            if not data:
+                raise ProbeError(f"the script ended ({stream.exit_status})")
+            if looks := parser.feed(data):
+                return looks[-1]
 
 
 class StatusPolling:
@@ -179,15 +198,10 @@ class StatusPolling:
             while True:
                 changed.clear()
                 await self._ask()
-                interval = service.settings.status_interval_seconds
-                if service.watch.watched:
-                    interval = service.settings.watched_status_seconds
-                try:
-                    # Hosts that came back together must not be asked together for ever.
-                    async with asyncio.timeout(interval * (0.9 + 0.2 * service.jitter())):
-                        await changed.wait()
-                except TimeoutError:
-                    continue
+                settings = service.settings
+                await service.pause(
+                    changed, settings.status_interval_seconds, settings.watched_status_seconds
+                )
 
     async def _ask(self) -> None:
         clock = self._service.clock

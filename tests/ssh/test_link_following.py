@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
-from link_stage import Recorder, linked, quick, until
-from openssh import Sshd
 
 from fleetui.domain.host import SshState
 from fleetui.ssh.channel import ByteStream
 from fleetui.ssh.settings import FollowPlan
+from link_stage import Recorder, linked, quick, until
+from openssh import Sshd
 
 
 @pytest.fixture
@@ -231,10 +231,13 @@ async def test_a_sink_that_fails_ends_the_run_and_its_bytes_come_again(
                 raise RuntimeError("no room")
             await super().log_bytes(*arguments)  # type: ignore[arg-type]  # passed on unchanged
 
-    sink = Failing()
-    with pytest.raises(RuntimeError, match="no room"):
+    async def fail(sink: Failing) -> None:
         async with linked(shared_sshd, plan, recorder=sink) as (link, _):
             await until(lambda: sink.failures == 0, "the failure")
             await until(lambda: link._connection is None, "the end of the connection")
+
+    sink = Failing()
+    with pytest.raises(RuntimeError, match="no room"):
+        await fail(sink)
     async with linked(shared_sshd, plan, recorder=sink, resume=sink.positions):
         await until(lambda: sink.text(log) == b"one\n", "the line after all")

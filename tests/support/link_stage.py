@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from openssh import Sshd
-
 from fleetui.domain.clock import SystemClock
 from fleetui.domain.host import SshOutcome, SshState
 from fleetui.domain.stream import LogChunk, StreamPosition
@@ -16,6 +14,7 @@ from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.link import HostLink
 from fleetui.ssh.settings import FollowPlan, SshSettings
+from openssh import Sshd
 
 INSTANCE = 4711
 PATIENCE = 45.0
