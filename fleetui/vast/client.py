@@ -21,7 +21,7 @@ from fleetui.vast.errors import Trouble, VastError
 from fleetui.vast.gates import number, whole
 from fleetui.vast.limiter import Endpoint, Limiter
 from fleetui.vast.rows import SELECT_COLUMNS, read_row
-from fleetui.vast.transport import CALL_DEADLINE_SECONDS, Call, Reply, Transport
+from fleetui.vast.transport import BACKOFF_SECONDS, CALL_DEADLINE_SECONDS, Call, Reply, Transport
 
 __all__ = [
     "Account",
@@ -51,8 +51,16 @@ class VastClient:
         clock: Clock | None = None,
         randomness: random.Random | None = None,
         deadline_seconds: float = CALL_DEADLINE_SECONDS,
+        backoff_seconds: float = BACKOFF_SECONDS,
     ) -> None:
-        self._transport = Transport(settings, limiter, http, randomness, deadline_seconds)
+        self._transport = Transport(
+            settings,
+            limiter,
+            http,
+            randomness=randomness,
+            deadline_seconds=deadline_seconds,
+            backoff_seconds=backoff_seconds,
+        )
         self._clock = clock or SystemClock()
 
     async def walk(self) -> WalkResult:

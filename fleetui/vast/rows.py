@@ -85,10 +85,9 @@ def read_row(raw: object) -> Instance | None:
     Never raises for what a row holds: a value that cannot be read is `None`, and a row that
     lacks what every row has says so in `odd`.
     """
-    try:
-        row = msgspec.convert(raw, WireRow)
-    except msgspec.ValidationError:
+    if not isinstance(raw, dict):
         return None
+    row = WireRow(**{name: raw[name] for name in SELECT_COLUMNS if name in raw})
     instance_id = whole(row.id)
     if instance_id is None:
         return None

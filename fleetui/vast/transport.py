@@ -56,8 +56,10 @@ class Transport:
         settings: ApiSettings,
         limiter: Limiter,
         http: httpx.AsyncClient,
+        *,
         randomness: random.Random | None = None,
         deadline_seconds: float = CALL_DEADLINE_SECONDS,
+        backoff_seconds: float = BACKOFF_SECONDS,
     ) -> None:
         self._base = settings.base_url.rstrip("/")
         self._read_key = settings.read_key or settings.write_key
@@ -66,6 +68,7 @@ class Transport:
         self._http = http
         self._random = randomness or random.Random()  # noqa: S311 - jitter, not a secret
         self._deadline = deadline_seconds
+        self._backoff = backoff_seconds
 
     async def send(self, call: Call) -> Reply:
         """Send until answered, or until a retry would not be safe or of use."""
@@ -81,7 +84,7 @@ class Transport:
             if problem is None or attempt >= ATTEMPTS or not _may_repeat(call, problem):
                 return reply
             if problem.trouble is not Trouble.RATE_LIMITED:
-                wait = problem.retry_after or BACKOFF_SECONDS * 2.0 ** (attempt - 1)
+                wait = problem.retry_after or self._backoff * 2.0 ** (attempt - 1)
                 await asyncio.sleep(wait * self._random.uniform(1.0, 1.5))
             attempt += 1
 
