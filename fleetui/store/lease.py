@@ -44,27 +44,23 @@ def host_clock() -> HostClock:
 class HolderLock:
     """The lock file of one epoch, held as long as this object is open."""
 
-    def __init__(self, descriptor: int, path: Path) -> None:
+    def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
-        self._path = path
 
     @classmethod
     def take(cls, store: Path, epoch: int) -> "HolderLock | None":
         """Lock the epoch's file; `None` when it cannot be, then only expiry ends the lease."""
-        path = _lock_path(store, epoch)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(_lock_path(store, epoch), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(descriptor)
             return None
-        return cls(descriptor, path)
+        return cls(descriptor)
 
     def close(self) -> None:
-        """Let go and remove the file."""
+        """Let go. The file stays and proves to others that the holder is gone."""
         if self._descriptor is not None:
-            with contextlib.suppress(OSError):
-                self._path.unlink()
             os.close(self._descriptor)
             self._descriptor = None
 
@@ -118,7 +114,8 @@ def take(
 ) -> tuple[Lease, HolderLock | None] | None:
     """Take the lease inside a write transaction, or return `None` when somebody holds it.
 
-    The caller closes the lock when the transaction fails.
+    The lock is `None` when the file system has none. The caller closes it when the transaction
+    fails.
     """
     row = read_lease(connection)
     if row.is_held(store, clock, trust_fresh=False):

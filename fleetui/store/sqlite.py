@@ -202,25 +202,25 @@ class SqliteStore:
         # A look first: candidates must not queue for the write lock four times a second.
         if await self._database.read(self._is_held_by_other):
             return None
-        taken: list[HolderLock | None] = []
+        epochs: list[int] = []
 
         def take(raw: sqlite3.Connection) -> Lease | None:
             found = lease_rows.take(raw, store, self._host_clock, holder, ttl_seconds)
             if found is None:
                 return None
-            taken.append(found[1])
-            return found[0]
+            lease, lock = found
+            epochs.append(lease.epoch)
+            if lock is not None:
+                self._locks[lease.epoch] = lock
+            return lease
 
         try:
             lease = await self._database.write(take)
         except StoreError:
-            for lock in taken:
-                if lock is not None:
-                    lock.close()
+            for epoch in epochs:
+                self._let_go(epoch)
             raise
         if lease is not None:
-            if taken[0] is not None:
-                self._locks[lease.epoch] = taken[0]
             await asyncio.to_thread(lease_rows.remove_old_locks, store, lease.epoch)
         return lease
 
@@ -236,7 +236,7 @@ class SqliteStore:
         """Give the lease back at once; never raises when it is lost already."""
         self._refuse_viewer()
         await self._database.write(lambda raw: lease_rows.give_back(raw, lease))
-        self._let_go(lease)
+        self._let_go(lease.epoch)
 
     async def publish(self, lease: Lease, batch: Batch) -> int:
         """Write a batch in one transaction under the fence and return the new revision.
@@ -341,11 +341,11 @@ class SqliteStore:
         try:
             return await self._database.write(work)
         except FenceLostError:
-            self._let_go(lease)
+            self._let_go(lease.epoch)
             raise
 
-    def _let_go(self, lease: Lease) -> None:
-        lock = self._locks.pop(lease.epoch, None)
+    def _let_go(self, epoch: int) -> None:
+        lock = self._locks.pop(epoch, None)
         if lock is not None:
             lock.close()
 
