@@ -1,9 +1,10 @@
 """benchmark.sh and cuzk-bench: input download, warmup proof, restart, batch (facts: section 2)."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
 from fleetui.simulator.hosts.daemon import PCE_PATH, PORT, Daemon, DaemonOptions, Outcome
-from fleetui.simulator.hosts.engine import Script, Signal
+from fleetui.simulator.hosts.engine import Script, Signal, Step
 from fleetui.simulator.hosts.machine import Process
 from fleetui.simulator.hosts.parameters import C1_BYTES, C1_URL
 from fleetui.simulator.hosts.tracing import trace
@@ -16,14 +17,26 @@ DAEMON_LOG = "/tmp/cuzk-bench-daemon.log"  # noqa: S108 - the same
 CONFIG = "/tmp/cuzk-bench-config.toml"  # noqa: S108 - the same
 C1_PATH = "/data/32gbench/c1.json"
 _BROKEN = (
-    'Error: Prove RPC failed\n\nCaused by:\n    0: status: Unknown, message: "transport error", details: [], '
+    'Error: Prove RPC failed\n\nCaused by:\n    0: status: Unknown, message: "transport error", details: [], '  # noqa: E501 - a line as it is printed
     "metadata: MetadataMap { headers: {} }\n    1: transport error\n    2: connection error\n"
     "    3: stream closed because of a broken pipe\n"
 )
 
 
-class _Failed(Exception):
+class _FailedError(Exception):
     """The script ends with an error."""
+
+
+class _Batch:
+    """The state of a batch; `moved` fires when a proof ends."""
+
+    def __init__(self, count: int, width: int) -> None:
+        self.free = min(count, width)
+        self.started = 0
+        self.finished = 0
+        self.lost = False
+        self.moved = Signal()
+        self.results: dict[int, tuple[float, Outcome]] = {}
 
 
 class Benchmark:
@@ -40,20 +53,25 @@ class Benchmark:
     def _raw(self, text: str) -> None:
         self._machine.files.append(LOG, text.encode())
 
-    def _say(self, message: str, *fields: tuple[str, object]) -> None:
-        self._machine.files.append(LOG, trace(self._machine.engine.now, "INFO", "cuzk_bench", message, fields))
+    def _say(self, message: str, **fields: object) -> None:
+        self._machine.files.append(
+            LOG,
+            trace(self._machine.engine.now, "INFO", "cuzk_bench", message, tuple(fields.items())),
+        )
 
     def run(self) -> Script:
         """Run it as a child of the entrypoint."""
         machine = self._machine
-        script = machine.spawn(["/bin/bash", "/usr/local/bin/benchmark.sh"], _idle, parent=self._parent.pid, output=LOG)
+        script = machine.spawn(
+            ["/bin/bash", "/usr/local/bin/benchmark.sh"], _idle, parent=self._parent.pid, output=LOG
+        )
         script.wait_channel = "do_wait"
         self._script = script
         try:
             yield from self._download()
             yield from self._warmup()
             yield from self._batch()
-        except _Failed:
+        except _FailedError:
             self._workload.bench_rate = None
         if self._daemon is not None and self._daemon.alive:
             machine.end(self._daemon.process, 143)
@@ -62,11 +80,13 @@ class Benchmark:
     def _download(self) -> Script:
         machine, plan = self._machine, self._plan
         yield 0.2
-        self._raw(f"=== cuzk PoRep C2 benchmark ===\nC1 output not found at {C1_PATH}\nDownloading from {C1_URL} ...\n")
+        self._raw(
+            f"=== cuzk PoRep C2 benchmark ===\nC1 output not found at {C1_PATH}\nDownloading from {C1_URL} ...\n"  # noqa: E501 - a line as it is printed
+        )
         yield 0.6
         if plan.c1 == "missing":
             self._raw("curl: (22) The requested URL returned error: 404\n")
-            raise _Failed
+            raise _FailedError
         width = 79
         self._raw(f"\r#=#=#{' ' * (width - 5)}\r{' ' * (width - 7)} {0.0:5.1f}%")
         machine.files.folder("/data/32gbench")
@@ -85,8 +105,8 @@ class Benchmark:
         self._machine.files.write(
             CONFIG,
             (
-                f'[daemon]\nlisten = "127.0.0.1:{PORT}"\n\n[srs]\nparam_cache = "/var/tmp/filecoin-proof-parameters"\n'
-                'preload = ["porep-32g"]\n\n[gpus]\ngpu_threads = 32\ngpu_workers_per_device = 2\n\n'
+                f'[daemon]\nlisten = "127.0.0.1:{PORT}"\n\n[srs]\nparam_cache = "/var/tmp/filecoin-proof-parameters"\n'  # noqa: E501 - a line as it is printed
+                'preload = ["porep-32g"]\n\n[gpus]\ngpu_threads = 32\ngpu_workers_per_device = 2\n\n'  # noqa: E501 - a line as it is printed
                 f"[synthesis]\npartition_workers = {workers}\n"
             ).encode(),
         )
@@ -120,27 +140,34 @@ class Benchmark:
         outcome = yield from self._prove_one()
         if outcome.kind == "lost":
             if plan.warmup == "oom" and self._daemon is not None:
-                self._raw(f"/usr/local/bin/benchmark.sh: line 118: {self._daemon.process.pid:5} Killed                  cuzk-daemon --config {CONFIG} >> {DAEMON_LOG} 2>&1\n")
+                self._raw(
+                    f"/usr/local/bin/benchmark.sh: line 118: {self._daemon.process.pid:5} Killed                  cuzk-daemon --config {CONFIG} >> {DAEMON_LOG} 2>&1\n"  # noqa: E501 - a line as it is printed
+                )
             self._raw(_BROKEN)
-            raise _Failed
+            raise _FailedError
         self._result(outcome)
         if outcome.kind == "failed":
             self._raw("Warmup proof failed\n")
-            raise _Failed
+            raise _FailedError
         if cold:
             yield from self._restart()
 
-    def _prove_one(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - a generator with a result
+    def _prove_one(self) -> Generator[Step, Any, Outcome]:
         machine = self._machine
-        self._say("loading C1 output", ("path", C1_PATH))
+        self._say("loading C1 output", path=C1_PATH)
         yield 0.04
-        self._say("submitting proof", ("proof_type", "porep"))
-        client = machine.spawn(["cuzk-bench", "single", "-t", "porep", "--c1", C1_PATH], _idle, parent=self._script.pid if self._script else 1, output=LOG)
+        self._say("submitting proof", proof_type="porep")
+        client = machine.spawn(
+            ["cuzk-bench", "single", "-t", "porep", "--c1", C1_PATH],
+            _idle,
+            parent=self._script.pid if self._script else 1,
+            output=LOG,
+        )
         client.state = "Sl"
         client.wait_channel = "ep_poll"
         yield 0.22
         if self._daemon is None:
-            raise _Failed
+            raise _FailedError
         outcome: Outcome = yield self._daemon.prove(next(self._workload.uuids))
         machine.end(client, 0 if outcome.kind != "lost" else 1)
         return outcome
@@ -153,24 +180,31 @@ class Benchmark:
             self._raw(f"error:     {outcome.message}\n")
             return
         self._raw(
-            f"timings:   total={outcome.total_ms} ms (queue={outcome.queue_ms} ms, srs=0 ms, synth={outcome.synth_ms} ms, gpu={outcome.gpu_ms} ms)\n"
+            f"timings:   total={outcome.total_ms} ms (queue={outcome.queue_ms} ms, srs=0 ms, synth={outcome.synth_ms} ms, gpu={outcome.gpu_ms} ms)\n"  # noqa: E501 - a line as it is printed
             f"wall time: {outcome.total_ms + 820} ms\nproof:     1920 bytes (hex: {proof}...)\n"
         )
 
     def _restart(self) -> Script:
         plan, machine = self._plan, self._machine
         yield 1.2
-        self._raw(f"\nRestarting daemon with full partition_workers={plan.partition_workers} for benchmark...\n")
+        self._raw(
+            f"\nRestarting daemon with full partition_workers={plan.partition_workers} for benchmark...\n"  # noqa: E501 - a line as it is printed
+        )
         old = self._daemon
         if plan.restart == "port_in_use":
             # It did not wait for the old one, which keeps its port.
             self._config(plan.partition_workers)
-            second = self._workload.spawn_daemon((self._script or self._parent).pid, DAEMON_LOG, CONFIG, DaemonOptions(era=plan.era, workers=plan.partition_workers))
+            second = self._workload.spawn_daemon(
+                (self._script or self._parent).pid,
+                DAEMON_LOG,
+                CONFIG,
+                DaemonOptions(era=plan.era, workers=plan.partition_workers),
+            )
             yield second.process.ended
             self._raw("cuzk-daemon did not become ready\n")
             if old is not None:
                 machine.end(old.process, 143)
-            raise _Failed
+            raise _FailedError
         if old is not None:
             machine.end(old.process, 143)
         yield machine.random.uniform(6.0, 12.0)
@@ -181,61 +215,72 @@ class Benchmark:
     def _batch(self) -> Script:
         plan, machine = self._plan, self._machine
         count, width = plan.proofs, plan.concurrency
-        self._say("loading C1 output", ("path", C1_PATH))
-        self._raw(f"=== Batch Benchmark ===\nproof type:  porep\ncount:       {count}\nconcurrency: {width}\n\n")
+        self._say("loading C1 output", path=C1_PATH)
+        self._raw(
+            f"=== Batch Benchmark ===\nproof type:  porep\ncount:       {count}\nconcurrency: {width}\n\n"  # noqa: E501 - a line as it is printed
+        )
         if plan.bench == "hang":
             yield Signal()
-        client = machine.spawn(["cuzk-bench", "batch", "-t", "porep", "--c1", C1_PATH, "-c", str(count), "-j", str(width)], _idle, parent=self._script.pid if self._script else 1, output=LOG)
+        client = machine.spawn(
+            [
+                "cuzk-bench",
+                "batch",
+                "-t",
+                "porep",
+                "--c1",
+                C1_PATH,
+                "-c",
+                str(count),
+                "-j",
+                str(width),
+            ],
+            _idle,
+            parent=self._script.pid if self._script else 1,
+            output=LOG,
+        )
         client.state = "Sl"
         client.wait_channel = "ep_poll"
+        batch = _Batch(count, width)
         began = machine.engine.now
-        results: list[tuple[float, Outcome] | None] = [None] * count
-        lost = Signal()
-        finished = [0]
-        free = Signal()
-        state = {"free": width, "signal": free}
-
-        def work(index: int) -> Script:
-            started = machine.engine.now
-            daemon = self._daemon
-            outcome = Outcome("lost", "") if daemon is None else (yield daemon.prove(next(self._workload.uuids)))
-            if outcome.kind == "lost":
-                lost.fire(value="lost")
-                state["signal"].fire()
-                return
-            results[index] = (machine.engine.now - started, outcome)
-            finished[0] += 1
-            state["free"] += 1
-            state["signal"].fire()
-
         printed = 0
-        started = 0
-        while finished[0] < count:
-            while started < count and state["free"] > 0:
-                state["free"] -= 1
-                machine.engine.start(work(started))
-                started += 1
+        while batch.finished < count:
+            while batch.started < count and batch.free > 0:
+                batch.free -= 1
+                machine.engine.start(self._work(batch, batch.started))
+                batch.started += 1
             # The client prints nothing before its last proof has been handed in.
-            while started == count and printed < count and results[printed] is not None:
-                self._proof_line(printed, count, results[printed])
+            while batch.started == count and batch.results.get(printed) is not None:
+                self._proof_line(printed, count, batch.results[printed])
                 printed += 1
-            state["signal"] = Signal()
-            yield state["signal"]
-            if lost.fired:
+            batch.moved = Signal()
+            yield batch.moved
+            if batch.lost:
                 machine.end(client, 1)
                 self._raw(_BROKEN)
-                raise _Failed
-        while printed < count:
-            self._proof_line(printed, count, results[printed])
-            printed += 1
+                raise _FailedError
+        for index in range(printed, count):
+            self._proof_line(index, count, batch.results[index])
         machine.end(client, 0)
-        self._summary(machine.engine.now - began, [row for row in results if row is not None])
+        self._summary(machine.engine.now - began, [batch.results[index] for index in range(count)])
 
-    def _proof_line(self, index: int, count: int, row: tuple[float, Outcome] | None) -> None:
-        if row is None:
+    def _work(self, batch: "_Batch", index: int) -> Script:
+        started = self._machine.engine.now
+        if self._daemon is None:
             return
+        outcome: Outcome = yield self._daemon.prove(next(self._workload.uuids))
+        if outcome.kind == "lost":
+            batch.lost = True
+        else:
+            batch.results[index] = (self._machine.engine.now - started, outcome)
+            batch.finished += 1
+            batch.free += 1
+        batch.moved.fire()
+
+    def _proof_line(self, index: int, count: int, row: tuple[float, Outcome]) -> None:
         status = "COMPLETED" if row[1].kind == "ok" else "FAILED"
-        self._raw(f"  [{index + 1}/{count}] {status} — {row[0]:.1f}s (prove={row[1].gpu_ms} ms, queue={row[1].queue_ms} ms)\n")
+        self._raw(
+            f"  [{index + 1}/{count}] {status} — {row[0]:.1f}s (prove={row[1].gpu_ms} ms, queue={row[1].queue_ms} ms)\n"  # noqa: E501 - a line as it is printed
+        )
 
     def _summary(self, total: float, rows: list[tuple[float, Outcome]]) -> None:
         walls = [row[0] for row in rows]
@@ -243,13 +288,13 @@ class Benchmark:
         per_minute = len(rows) * 60 / total
 
         def spread(values: list[float]) -> str:
-            return f"avg={sum(values) / len(values):.1f}s min={min(values):.1f}s max={max(values):.1f}s"
+            return f"avg={sum(values) / len(values):.1f}s min={min(values):.1f}s max={max(values):.1f}s"  # noqa: E501 - a line as it is printed
 
         self._workload.bench_rate = round(per_minute * 60, 1)
         self._raw(
-            f"\n=== Batch Summary ===\ntotal time:    {total:.1f}s\ncompleted:     {len(rows)}\nfailed:        0\n"
+            f"\n=== Batch Summary ===\ntotal time:    {total:.1f}s\ncompleted:     {len(rows)}\nfailed:        0\n"  # noqa: E501 - a line as it is printed
             f"wall time:     {spread(walls)}\nprove time:    {spread(proves)}\n"
-            f"throughput:    {per_minute:.3f} proofs/min ({60 / per_minute:.1f}s/proof)\nRATE={self._workload.bench_rate:.1f}\n"
+            f"throughput:    {per_minute:.3f} proofs/min ({60 / per_minute:.1f}s/proof)\nRATE={self._workload.bench_rate:.1f}\n"  # noqa: E501 - a line as it is printed
         )
 
 

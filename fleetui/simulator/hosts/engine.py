@@ -41,12 +41,13 @@ Script = Generator[Step, Any, None]
 class Task:
     """A script being run."""
 
-    __slots__ = ("_engine", "_script", "_turn", "done")
+    __slots__ = ("_engine", "_running", "_script", "_turn", "done")
 
     def __init__(self, engine: "Engine", script: Script) -> None:
         self._engine = engine
         self._script = script
         self._turn = 0
+        self._running = False
         self.done = False
 
     def cancel(self) -> None:
@@ -55,7 +56,7 @@ class Task:
             self.done = True
             self._turn += 1
             # A script may cancel itself; its generator then ends at its next yield.
-            if not self._script.gi_running:
+            if not self._running:
                 self._script.close()
 
     def resume(self, turn: int, value: Any) -> None:  # noqa: ANN401 - a signal's value
@@ -63,11 +64,14 @@ class Task:
         if self.done or turn != self._turn:
             return
         self._turn += 1
+        self._running = True
         try:
             step = self._script.send(value)
         except StopIteration:
             self.done = True
             return
+        finally:
+            self._running = False
         if self.done:
             self._script.close()
             return

@@ -38,7 +38,15 @@ class Fetch:
         self.failed = False
 
     def _log(self, line: int, message: str, level: str = "INFO") -> None:
-        self._say(golog(self._machine.engine.now, level, "paramfetch", f"fastparamfetch/paramfetch.go:{line}", message))
+        self._say(
+            golog(
+                self._machine.engine.now,
+                level,
+                "paramfetch",
+                f"fastparamfetch/paramfetch.go:{line}",
+                message,
+            )
+        )
 
     def _short_time(self) -> str:
         return time.strftime("%m/%d %H:%M:%S", time.gmtime(self._machine.engine.now))
@@ -46,9 +54,9 @@ class Fetch:
     def _complete(self, file: ParameterFile, gid: str, speed: str) -> None:
         path = f"{FOLDER}/{file.name}"
         self._say(
-            f"\n{self._short_time()} [\x1b[1;32mNOTICE\x1b[0m] Download complete: {path}\n\nDownload Results:\n"
+            f"\n{self._short_time()} [\x1b[1;32mNOTICE\x1b[0m] Download complete: {path}\n\nDownload Results:\n"  # noqa: E501 - a line as it is printed
             "gid   |stat|avg speed  |path/URI\n======+====+===========+"
-            f"{'=' * 55}\n{gid}|OK  |{speed:>11}|{path}\n\nStatus Legend:\n(OK):download completed.\n".encode()
+            f"{'=' * 55}\n{gid}|OK  |{speed:>11}|{path}\n\nStatus Legend:\n(OK):download completed.\n".encode()  # noqa: E501 - a line as it is printed
         )
 
     def run(self) -> Script:
@@ -56,7 +64,11 @@ class Fetch:
         machine, plan = self._machine, self._plan
         random = machine.random
         machine.files.folder(FOLDER)
-        files = [file for file in FILES if plan.params != "incomplete" or not file.name.endswith(".params")]
+        files = [
+            file
+            for file in FILES
+            if plan.params != "incomplete" or not file.name.endswith(".params")
+        ]
         if plan.params == "cached":
             for file in files:
                 machine.files.sized(f"{FOLDER}/{file.name}", file.size)
@@ -71,7 +83,9 @@ class Fetch:
             self._log(268, f"GET {GATEWAY}{file.cid}")
             yield 0.003
         for _ in files:
-            self._say(f"\n{self._short_time()} [\x1b[1;32mNOTICE\x1b[0m] Downloading 1 item(s)\n".encode())
+            self._say(
+                f"\n{self._short_time()} [\x1b[1;32mNOTICE\x1b[0m] Downloading 1 item(s)\n".encode()
+            )
         yield 0.5
         large = [file for file in files if file.size > 1 << 20]
         for file in files:
@@ -82,7 +96,9 @@ class Fetch:
                 self._log(227, f"Parameter file {FOLDER}/{file.name} is ok")
         yield from self._large(large)
         if self.failed:
-            self._say(f"ERROR: fetching proof parameters: fetching file {FOLDER}/{large[0].name} failed: exit status 9\n\n".encode())
+            self._say(
+                f"ERROR: fetching proof parameters: fetching file {FOLDER}/{large[0].name} failed: exit status 9\n\n".encode()  # noqa: E501 - a line as it is printed
+            )
             return
         yield 0.01
         self._log(251, "parameter and key-fetching complete")
@@ -102,7 +118,11 @@ class Fetch:
             now = machine.engine.now
             stalled = plan.params == "stalled" and sum(done.values()) > 0.37 * total
             for file in list(left):
-                share = 0.0 if stalled else rate * file.size / sum(f.size for f in left) * random.uniform(0.85, 1.15)
+                share = (
+                    0.0
+                    if stalled
+                    else rate * file.size / sum(f.size for f in left) * random.uniform(0.85, 1.15)
+                )
                 done[file.name] = min(file.size, done[file.name] + share)
                 machine.files.sized(f"{FOLDER}/{file.name}", int(done[file.name]))
                 line = self._progress(file, gids[file.name], done[file.name], share)
@@ -110,7 +130,9 @@ class Fetch:
                     left.remove(file)
                     machine.disk_used_kib += file.size // 1024
                     self._say(f"{line}\n".encode())
-                    self._complete(file, gids[file.name], f"{_size(file.size / max(1, now - began))}/s")
+                    self._complete(
+                        file, gids[file.name], f"{_size(file.size / max(1, now - began))}/s"
+                    )
                     hashing.append((now + 34 * file.size / (56 * GIB), file))
                     continue
                 self._say(f"{line}\n".encode())
@@ -130,14 +152,14 @@ class Fetch:
     def _progress(file: ParameterFile, gid: str, done: float, speed: float) -> str:
         left = (file.size - done) / speed if speed else 0
         eta = f" ETA:{_eta(left)}" if left >= 1 else ""
-        return f"[#{gid} {_size(done)}/{_size(file.size)}({int(done * 100 / file.size)}%) CN:16 DL:{_size(speed)}{eta}]"
+        return f"[#{gid} {_size(done)}/{_size(file.size)}({int(done * 100 / file.size)}%) CN:16 DL:{_size(speed)}{eta}]"  # noqa: E501 - a line as it is printed
 
     def _summary(self, file: ParameterFile, gid: str, done: float, speed: float) -> None:
         when = time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(self._machine.engine.now))
         if self._plan.params == "stalled":
             speed = 0.0
         self._say(
-            f" *** Download Progress Summary as of {when} *** \n{_RULE}\n{self._progress(file, gid, done, speed)}\n"
+            f" *** Download Progress Summary as of {when} *** \n{_RULE}\n{self._progress(file, gid, done, speed)}\n"  # noqa: E501 - a line as it is printed
             f"FILE: {FOLDER}/{file.name}\n{_LINE}\n\n".encode()
         )
 
@@ -146,12 +168,12 @@ class Fetch:
         self._machine.disk_used_kib = self._machine.hardware.disk_gib << 20
         when = self._short_time()
         self._say(
-            f"\n{when} [\x1b[1;31mERROR\x1b[0m] CUID#7 - Download aborted. URI={GATEWAY}{file.cid}\n"
-            f"Exception: [AbstractDiskWriter.cc:465] errNum=28 errorCode=9 Failed to write into the file {path}, cause: No space left on device\n\n"
+            f"\n{when} [\x1b[1;31mERROR\x1b[0m] CUID#7 - Download aborted. URI={GATEWAY}{file.cid}\n"  # noqa: E501 - a line as it is printed
+            f"Exception: [AbstractDiskWriter.cc:465] errNum=28 errorCode=9 Failed to write into the file {path}, cause: No space left on device\n\n"  # noqa: E501 - a line as it is printed
             "Download Results:\ngid   |stat|avg speed  |path/URI\n"
-            f"======+====+===========+{'=' * 55}\n{gid}|ERR |   211MiB/s|{path}\n\nStatus Legend:\n(ERR):error occurred.\n\n"
+            f"======+====+===========+{'=' * 55}\n{gid}|ERR |   211MiB/s|{path}\n\nStatus Legend:\n(ERR):error occurred.\n\n"  # noqa: E501 - a line as it is printed
             "aria2 will resume download if the transfer is restarted.\n"
-            "If there are any errors, then see the log file. See '-l' option in help/man page for details.\n".encode()
+            "If there are any errors, then see the log file. See '-l' option in help/man page for details.\n".encode()  # noqa: E501 - a line as it is printed
         )
         self._log(176, "aria2c fetch failed: exit status 9", "WARN")
         self.failed = True

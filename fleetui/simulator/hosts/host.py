@@ -18,7 +18,7 @@ _RESTART_SECONDS = 8.0
 _CONTAINER_ERROR = (
     "Error response from daemon: failed to create task for container: failed to create shim task: "
     "OCI runtime create failed: could not apply required modification to OCI specification: error "
-    "modifying OCI spec: failed to inject CDI devices: unresolvable CDI devices D.{id}/gpu=0: unknown\n"
+    "modifying OCI spec: failed to inject CDI devices: unresolvable CDI devices D.{id}/gpu=0: unknown\n"  # noqa: E501 - a line as it is printed
     "Error: failed to start containers: C.{id}\n"
 )
 
@@ -59,7 +59,10 @@ class Host:
             return "loading"
         if self.scenario.vast == "failed":
             return "created"
-        if self.scenario.vast in {"offline", "exited"} and now >= self.started_at + self.scenario.vast_after:
+        if (
+            self.scenario.vast in {"offline", "exited"}
+            and now >= self.started_at + self.scenario.vast_after
+        ):
             return self.scenario.vast
         return "running"
 
@@ -111,7 +114,9 @@ class Host:
                 "gpu_util": sum(float(row["utilization.gpu"][:-2]) for row in rows) / len(rows),
                 "gpu_temp": max(float(row["temperature.gpu"]) for row in rows),
                 "mem_usage": round(min(used, hardware.limit_gib * GIB) / GIB, 3),
-                "vmem_usage": round(sum(gpu.memory_used_mib for gpu in self.machine.gpus) / 1024, 3),
+                "vmem_usage": round(
+                    sum(gpu.memory_used_mib for gpu in self.machine.gpus) / 1024, 3
+                ),
                 "cpu_util": 61.0 if busy else 2.5,
                 "uptime_mins": round(max(0.0, now - self._boots_at) / 60, 2),
                 "disk_usage": round(self.machine.disk_used_kib / (1 << 20), 2),
@@ -130,7 +135,10 @@ class Host:
         if share < 0.05:
             return None
         done = min(_LAYERS - 1, int(share * _LAYERS))
-        layers = [hashlib.sha256(f"{self._seed}/{index}".encode()).hexdigest()[:12] for index in range(_LAYERS)]
+        layers = [
+            hashlib.sha256(f"{self._seed}/{index}".encode()).hexdigest()[:12]
+            for index in range(_LAYERS)
+        ]
         if self.scenario.vast == "loading":
             done = min(done, 5)
         return f"{layers[done - 1]}: Download complete\n{layers[done]}: Pulling fs layer\n"

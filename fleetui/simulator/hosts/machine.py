@@ -236,8 +236,12 @@ class Machine:
                     "power.limit": f"{gpu.power_limit:.2f} W",
                     "clocks.sm": f"{2400 + 90 * wobble if share else 210:.0f} MHz",
                     "clocks.mem": f"{14_001 if share else 405} MHz",
-                    "clocks_event_reasons.active": "0x0000000000000000" if share else "0x0000000000000001",
-                    "clocks_throttle_reasons.active": "0x0000000000000000" if share else "0x0000000000000001",
+                    "clocks_event_reasons.active": "0x0000000000000000"
+                    if share
+                    else "0x0000000000000001",
+                    "clocks_throttle_reasons.active": "0x0000000000000000"
+                    if share
+                    else "0x0000000000000001",
                     "ecc.errors.uncorrected.volatile.total": "[N/A]",
                     "fan.speed": f"{30 + 40 * share:.0f} %",
                     "compute_cap": f"{self.hardware.compute_capability / 100:.1f}",
@@ -250,7 +254,12 @@ class Machine:
 
     def _virtual_names(self, path: str) -> list[str]:
         if path == "/proc":
-            return [str(pid) for pid in self.processes] + ["loadavg", "meminfo", "uptime", "cpuinfo"]
+            return [str(pid) for pid in self.processes] + [
+                "loadavg",
+                "meminfo",
+                "uptime",
+                "cpuinfo",
+            ]
         if path == "/sys/fs/cgroup":
             return ["memory.events", "memory.max", "memory.current"]
         return []
@@ -267,8 +276,8 @@ class Machine:
             "/proc/uptime": lambda: f"{self.engine.now - self.booted + 864_000:.2f} 0.00\n",
             "/proc/meminfo": lambda: (
                 f"MemTotal:       {self.hardware.memory_gib << 20} kB\n"
-                f"MemFree:        {(self.hardware.memory_gib << 20) - self.memory_used() // 1024} kB\n"
-                f"MemAvailable:   {(self.hardware.memory_gib << 20) - self.memory_used() // 1024} kB\n"
+                f"MemFree:        {(self.hardware.memory_gib << 20) - self.memory_used() // 1024} kB\n"  # noqa: E501 - a line as it is printed
+                f"MemAvailable:   {(self.hardware.memory_gib << 20) - self.memory_used() // 1024} kB\n"  # noqa: E501 - a line as it is printed
             ),
             "/proc/cpuinfo": lambda: "".join(
                 f"processor\t: {core}\nmodel name\t: {self.hardware.cpu_name}\n\n"
@@ -284,12 +293,14 @@ class Machine:
 
     def _memory_events(self) -> str:
         count = self.oom_kills
-        return f"low 0\nhigh 0\nmax {count * 214}\noom {count}\noom_kill {count}\noom_group_kill 0\n"
+        return (
+            f"low 0\nhigh 0\nmax {count * 214}\noom {count}\noom_kill {count}\noom_group_kill 0\n"
+        )
 
     def _load(self) -> str:
         load = 0.4 + sum(0.9 * p.state.startswith("R") for p in self.processes.values())
         load += self.hardware.cores * 0.6 * bool(sum(gpu.busy for gpu in self.gpus))
-        return f"{load:.2f} {load * 0.9:.2f} {load * 0.8:.2f} 2/{200 + len(self.processes)} {self._next_pid}\n"
+        return f"{load:.2f} {load * 0.9:.2f} {load * 0.8:.2f} 2/{200 + len(self.processes)} {self._next_pid}\n"  # noqa: E501 - a line as it is printed
 
     def _tcp(self) -> str:
         lines = ["  sl  local_address rem_address   st tx_queue rx_queue\n"]

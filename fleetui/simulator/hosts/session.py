@@ -11,7 +11,9 @@ from fleetui.simulator.hosts.shell.interpreter import Leave, Shell, Tool
 from fleetui.simulator.hosts.shell.streams import CallbackWriter, ClosedPipeError, Pipe
 
 TOOLS: dict[str, Tool] = {**text_tools.TOOLS, **file_tools.TOOLS, **process_tools.TOOLS}
-_WELCOME = b"Welcome to vast.ai. If authentication fails, try again after a few seconds.\nHave fun!\n"
+_WELCOME = (
+    b"Welcome to vast.ai. If authentication fails, try again after a few seconds.\nHave fun!\n"
+)
 
 
 def make_shell(host: Host) -> Shell:
@@ -148,27 +150,31 @@ class ShellSession(asyncssh.SSHServerSession[bytes]):
         typed = bytearray()
         while True:
             for index, byte in enumerate(buffered):
-                char = bytes([byte])
-                if byte in {10, 13}:
-                    if self._terminal:
-                        await self._send(b"\n")
-                    return bytes(typed), buffered[index + 1 :]
-                if byte in {3, 21}:
-                    typed.clear()
-                    if self._terminal:
-                        await self._send(b"^C\n")
-                    if byte == 3:
-                        return b"", buffered[index + 1 :]
-                elif byte == 4 and not typed:
+                if byte == 4 and not typed:
                     return None, b""
-                elif byte in {8, 127}:
-                    if typed and self._terminal:
-                        del typed[-1:]
-                        await self._send(b"\b \b")
-                elif byte >= 32 or byte == 9:
-                    typed += char
-                    if self._terminal:
-                        await self._send(char)
+                echoed = _edit(typed, byte)
+                if self._terminal and echoed:
+                    await self._send(echoed)
+                if byte in {3, 10, 13}:
+                    return bytes(typed), buffered[index + 1 :]
             buffered = await self._input.read()
             if not buffered:
                 return (bytes(typed) if typed else None), b""
+
+
+def _edit(typed: bytearray, byte: int) -> bytes:
+    """Apply one key to the line being typed; returns what the terminal shows for it."""
+    if byte in {10, 13}:
+        return b"\n"
+    if byte == 3:
+        typed.clear()
+        return b"^C\n"
+    if byte in {8, 127}:
+        if not typed:
+            return b""
+        del typed[-1:]
+        return b"\b \b"
+    if byte >= 32 or byte == 9:
+        typed.append(byte)
+        return bytes([byte])
+    return b""

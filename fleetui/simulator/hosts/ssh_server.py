@@ -158,14 +158,16 @@ class _Server(asyncssh.SSHServer):
 
     def connection_requested(
         self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
-    ) -> Callable[
-        [asyncssh.SSHReader[bytes], asyncssh.SSHWriter[bytes]], Awaitable[None]
-    ]:
+    ) -> Callable[[asyncssh.SSHReader[bytes], asyncssh.SSHWriter[bytes]], Awaitable[None]]:
         del orig_host, orig_port
         host = self._door.host
         allowed = dest_host in {"127.0.0.1", "localhost"} and dest_port in _FORWARDED
         if not allowed or not host.listens(dest_port):
-            reason = asyncssh.OPEN_CONNECT_FAILED if allowed else asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED
+            reason = (
+                asyncssh.OPEN_CONNECT_FAILED
+                if allowed
+                else asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED
+            )
             raise asyncssh.ChannelOpenError(reason, "Connection refused")
 
         async def forward(

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from fleetui.simulator.hosts.benchmark import Benchmark
 from fleetui.simulator.hosts.curio import Curio
 from fleetui.simulator.hosts.daemon import PCE_BYTES, PCE_PATH, Daemon, DaemonOptions, uuids
-from fleetui.simulator.hosts.engine import Script, Signal
+from fleetui.simulator.hosts.engine import Script, Signal, Step
 from fleetui.simulator.hosts.fetching import Fetch
 from fleetui.simulator.hosts.machine import Machine, Process
 from fleetui.simulator.hosts.parameters import FOLDER
@@ -46,7 +46,9 @@ class Workload:
         machine = self.machine
         machine.spawn(["/bin/bash", "/.launch"], _forever)
         machine.spawn(["/usr/sbin/sshd", "-D"], _forever).wait_channel = "poll_schedule_timeout"
-        machine.spawn(["/bin/bash", "/usr/local/bin/entrypoint.sh"], self._entrypoint, output=SETUP_LOGS[0])
+        machine.spawn(
+            ["/bin/bash", "/usr/local/bin/entrypoint.sh"], self._entrypoint, output=SETUP_LOGS[0]
+        )
 
     def daemon_program(self, process: Process) -> Script:
         """What runs when anything but the scripts starts `cuzk-daemon`."""
@@ -89,16 +91,27 @@ class Workload:
         yield 4.0
         self.tell(f"label=C.{self.instance_id} min_rate={plan.min_rate:.1f}")
         self.tell("Starting portavailc tunnel (ports 1234 1235 5433 9042)")
-        tunnel = machine.spawn(["portavailc", "-L", "1234,1235,5433,9042"], _forever, parent=process.pid)
+        tunnel = machine.spawn(
+            ["portavailc", "-L", "1234,1235,5433,9042"], _forever, parent=process.pid
+        )
         tunnel.wait_channel = "ep_poll"
         for port in (1235, 5433, 9042) if plan.run == "no_lotus" else (1234, 1235, 5433, 9042):
             machine.ports[port] = tunnel.pid
         yield 3.1
         self.tell(f"Registered uuid={next(self.uuids)} runner_id={machine.random.randint(11, 99)}")
-        self.tell("Fetching proving parameters (32GiB)" if plan.params != "incomplete" else "Fetching proving parameters (32)")
+        self.tell(
+            "Fetching proving parameters (32GiB)"
+            if plan.params != "incomplete"
+            else "Fetching proving parameters (32)"
+        )
         yield 0.3
         fetch = Fetch(machine, plan, self.say)
-        worker = machine.spawn(["curio", "fetch-params", "32GiB" if plan.params != "incomplete" else "32"], _forever, parent=process.pid, output=SETUP_LOGS[0])
+        worker = machine.spawn(
+            ["curio", "fetch-params", "32GiB" if plan.params != "incomplete" else "32"],
+            _forever,
+            parent=process.pid,
+            output=SETUP_LOGS[0],
+        )
         worker.state = "Sl"
         yield from fetch.run()
         machine.end(worker, 1 if fetch.failed else 0)
@@ -111,13 +124,15 @@ class Workload:
             yield 1.2
         else:
             self.tell("Parameters ready, POST /param-done")
-            self.tell(f"Starting benchmark (proofs={plan.proofs} concurrency={plan.concurrency} partition_workers={plan.partition_workers})")
+            self.tell(
+                f"Starting benchmark (proofs={plan.proofs} concurrency={plan.concurrency} partition_workers={plan.partition_workers})"  # noqa: E501 - a line as it is printed
+            )
             passed = yield from self._benchmark(process)
             if not passed:
                 return
         yield from self._run(process)
 
-    def _benchmark(self, process: Process) -> Generator[float | Signal | tuple[Signal, float], object, bool]:
+    def _benchmark(self, process: Process) -> Generator[Step, object, bool]:
         plan = self.plan
         bench = Benchmark(self, process)
         yield from bench.run()
@@ -175,13 +190,15 @@ class Workload:
 
     def _fall_off(self) -> Script:
         machine = self.machine
-        machine.kernel_lines = ["[864000.118233] nvidia-uvm: Loaded the UVM driver, major device number 509."]
+        machine.kernel_lines = [
+            "[864000.118233] nvidia-uvm: Loaded the UVM driver, major device number 509."
+        ]
         yield self.plan.fault_after
         since = machine.engine.now - machine.booted + 864_000
         address = f"0000:{0x21:02x}:00"
         machine.kernel_lines += [
             f"[{since:.6f}] NVRM: GPU at PCI:{address}: GPU-{machine.hostname[:8]}-0000",
-            f"[{since:.6f}] NVRM: Xid (PCI:{address}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+            f"[{since:.6f}] NVRM: Xid (PCI:{address}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",  # noqa: E501 - a line as it is printed
             f"[{since:.6f}] NVRM: GPU {address}.0: GPU has fallen off the bus.",
         ]
         machine.gpus[0].lost = True
@@ -190,7 +207,7 @@ class Workload:
             machine.files.append(
                 daemon.process.output,
                 b"terminate called after throwing an instance of 'sppark_error'\n"
-                b'  what():  cudaStreamSynchronize(stream)@sppark-0.1.14/sppark/util/gpu_t.cuh:77 failed: "unspecified launch failure"\n',
+                b'  what():  cudaStreamSynchronize(stream)@sppark-0.1.14/sppark/util/gpu_t.cuh:77 failed: "unspecified launch failure"\n',  # noqa: E501 - a line as it is printed
             )
             machine.end(daemon.process, 134)
 
@@ -201,9 +218,11 @@ class Workload:
             yield 20.0
             self.machine.files.append(
                 path,
-                b"hostile \xff\xfe\xc3( cut utf-8 \xe2\x82\n\x1b]0;owned\x07\x1b[2J\x1b[999;999Htitle and screen codes\n"
-                b"\x1b]52;c;aGVsbG8=\x07clipboard \x9b31m eight-bit CSI [red]markup[/red] \xe2\x80\xaeright to left\n"
-                + b"long " + b"x" * random.randint(9000, 14_000) + b"\n\x00\x01\x02nul bytes\r\nprogress 1%\rprogress 55%\rprogress 99%\n",
+                b"hostile \xff\xfe\xc3( cut utf-8 \xe2\x82\n\x1b]0;owned\x07\x1b[2J\x1b[999;999Htitle and screen codes\n"  # noqa: E501 - a line as it is printed
+                b"\x1b]52;c;aGVsbG8=\x07clipboard \x9b31m eight-bit CSI [red]markup[/red] \xe2\x80\xaeright to left\n"  # noqa: E501 - a line as it is printed
+                b"long "
+                + b"x" * random.randint(9000, 14_000)
+                + b"\n\x00\x01\x02nul bytes\r\nprogress 1%\rprogress 55%\rprogress 99%\n",
             )
 
 

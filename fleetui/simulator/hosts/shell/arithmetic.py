@@ -21,7 +21,7 @@ _LEVELS = (
 )
 
 
-class ArithmeticFault(Exception):
+class BadArithmeticError(Exception):
     """The expression cannot be computed."""
 
 
@@ -29,7 +29,7 @@ def evaluate(text: str, variables: MutableMapping[str, str]) -> int:
     """Compute an expression; names are looked up in `variables` and may be assigned.
 
     Raises:
-        ArithmeticFault: bad expression or division by zero.
+        BadArithmeticError: bad expression or division by zero.
     """
     tokens: list[str] = []
     at = 0
@@ -37,7 +37,7 @@ def evaluate(text: str, variables: MutableMapping[str, str]) -> int:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ArithmeticFault(f'arithmetic expression: expecting primary: "{text}"')
+            raise BadArithmeticError(f'arithmetic expression: expecting primary: "{text}"')
         tokens.append(match[1])
         at = match.end()
     if not tokens:
@@ -45,7 +45,7 @@ def evaluate(text: str, variables: MutableMapping[str, str]) -> int:
     machine = _Evaluator(tokens, variables, text)
     value = machine.assignment()
     if machine.at < len(tokens):
-        raise ArithmeticFault(f'arithmetic expression: expecting EOF: "{text}"')
+        raise BadArithmeticError(f'arithmetic expression: expecting EOF: "{text}"')
     return _wrap(value)
 
 
@@ -59,7 +59,7 @@ def _number(text: str) -> int:
             return int(text, 8)
         return int(text, 0) if text else 0
     except ValueError:
-        raise ArithmeticFault(f"Illegal number: {text}") from None
+        raise BadArithmeticError(f"Illegal number: {text}") from None
 
 
 class _Evaluator:
@@ -75,7 +75,11 @@ class _Evaluator:
     def assignment(self) -> int:
         name = self._peek()
         follows = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else ""
-        if name.isidentifier() and follows.endswith("=") and follows not in {"==", "!=", "<=", ">="}:
+        if (
+            name.isidentifier()
+            and follows.endswith("=")
+            and follows not in {"==", "!=", "<=", ">="}
+        ):
             self.at += 2
             value = self.assignment()
             if follows != "=":
@@ -91,7 +95,7 @@ class _Evaluator:
         self.at += 1
         first = self.assignment()
         if self._peek() != ":":
-            raise ArithmeticFault(f'arithmetic expression: expecting ":": "{self.text}"')
+            raise BadArithmeticError(f'arithmetic expression: expecting ":": "{self.text}"')
         self.at += 1
         second = self._conditional()
         return first if value else second
@@ -106,7 +110,7 @@ class _Evaluator:
         return value
 
     def _unary(self) -> int:
-        token = self._peek()
+        word = self._peek()
         self.at += 1
         signs: dict[str, Callable[[int], int]] = {
             "-": lambda v: -v,
@@ -114,25 +118,25 @@ class _Evaluator:
             "!": lambda v: int(not v),
             "~": lambda v: ~v,
         }
-        if token in signs:
-            return signs[token](self._unary())
-        if token == "(":
+        if word in signs:
+            return signs[word](self._unary())
+        if word == "(":
             value = self.assignment()
             if self._peek() != ")":
-                raise ArithmeticFault(f'arithmetic expression: expecting ")": "{self.text}"')
+                raise BadArithmeticError(f'arithmetic expression: expecting ")": "{self.text}"')
             self.at += 1
             return value
-        if token[:1].isdigit():
-            return _number(token)
-        if token.isidentifier():
-            return _number(self.variables.get(token, "").strip())
-        raise ArithmeticFault(f'arithmetic expression: expecting primary: "{self.text}"')
+        if word[:1].isdigit():
+            return _number(word)
+        if word.isidentifier():
+            return _number(self.variables.get(word, "").strip())
+        raise BadArithmeticError(f'arithmetic expression: expecting primary: "{self.text}"')
 
 
 def _apply(op: str, left: int, right: int) -> int:
     if op in {"/", "%"}:
         if right == 0:
-            raise ArithmeticFault("division by zero")
+            raise BadArithmeticError("division by zero")
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
         return _wrap(quotient if op == "/" else left - quotient * right)
     table: dict[str, Callable[[], int]] = {

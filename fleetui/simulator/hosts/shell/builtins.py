@@ -134,7 +134,11 @@ async def _read(shell: "Shell", args: list[str]) -> int:
         cut = next((at for at, char in enumerate(rest) if char in ifs), len(rest))
         shell.variables[name] = rest[:cut]
         after = rest[cut:].lstrip(blank) if blank else rest[cut:]
-        rest = after[1:].lstrip(blank) if after[:1] and after[0] in ifs and after[0] not in blank else after
+        rest = (
+            after[1:].lstrip(blank)
+            if after[:1] and after[0] in ifs and after[0] not in blank
+            else after
+        )
     shell.variables[names[-1]] = rest
     return 0 if ended else 1
 

@@ -1,5 +1,7 @@
 """Words to fields: parameters, substitutions, splitting and file names."""
 
+import functools
+import re
 from typing import TYPE_CHECKING
 
 from fleetui.simulator.hosts.shell.arithmetic import evaluate
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from fleetui.simulator.hosts.shell.interpreter import Shell
 
 
-class ExpansionFault(Exception):
+class BadExpansionError(Exception):
     """A word cannot be expanded (`${name:?text}`)."""
 
 
@@ -66,10 +68,10 @@ class Expander:
     @staticmethod
     def _tilde(word: Word) -> Word:
         first = word[0] if word else None
-        if isinstance(first, Literal) and not first.quoted:
-            if first.text == "~" or first.text.startswith("~/"):
-                return (Literal("/root", quoted=True), Literal(first.text[1:], quoted=False), *word[1:])
-        return word
+        if not isinstance(first, Literal) or first.quoted or first.text[:2] not in {"~", "~/"}:
+            return word
+        rest = Literal(first.text[1:], quoted=False)
+        return (Literal("/root", quoted=True), rest, *word[1:])
 
     # ------------------------------------------------------------------ pieces
 
@@ -126,7 +128,7 @@ class Expander:
             elif value:
                 value = self._stripped(value, op, await self.pattern(part.word or ()))
         elif value is None and "u" in self._shell.options:
-            raise ExpansionFault(f"{part.name}: parameter not set")
+            raise BadExpansionError(f"{part.name}: parameter not set")
         pieces.append((value or "", part.quoted, not part.quoted))
 
     @staticmethod
@@ -138,7 +140,9 @@ class Expander:
         word: tuple[Part, ...] = part.word or ()
         kind = part.op[-1]
         if kind == "?":
-            raise ExpansionFault(f"{part.name}: {await self.single(word) or 'parameter not set'}")
+            raise BadExpansionError(
+                f"{part.name}: {await self.single(word) or 'parameter not set'}"
+            )
         if kind == "=":
             value = await self.single(word)
             self._shell.variables[part.name] = value
@@ -177,7 +181,6 @@ class Expander:
 
     def _split(self, pieces: list[_Piece]) -> list[list[tuple[str, bool]]]:
         ifs = self._shell.variables.get("IFS", " \t\n")
-        blank = "".join(char for char in ifs if char in " \t\n")
         fields: list[list[tuple[str, bool]]] = []
         current: list[tuple[str, bool]] | None = None
         for piece in pieces:
@@ -190,53 +193,18 @@ class Expander:
                 continue
             if not splittable or not ifs:
                 if text or quoted:
-                    current = current or []
-                    current.append((text, quoted))
+                    current = [*(current or []), (text, quoted)]
                 continue
-            at, end = 0, len(text)
-            while at < end:
-                char = text[at]
-                if char not in ifs:
-                    stop = at
-                    while stop < end and text[stop] not in ifs:
-                        stop += 1
-                    current = current if current is not None else []
-                    current.append((text[at:stop], False))
-                    at = stop
-                    continue
-                hard = False
-                while at < end and text[at] in ifs:
-                    if text[at] not in blank:
-                        if hard or (current is None and not hard):
-                            if current is None:
-                                fields.append([])
-                        if current is not None:
-                            fields.append(current)
-                            current = None
-                        hard = True
-                    elif current is not None and not hard:
-                        fields.append(current)
-                        current = None
-                        hard = self._hard_follows(text, at, blank, ifs)
-                        if hard:
-                            at = self._hard_end(text, at, blank)
-                            continue
-                    at += 1
+            for run, hard in _runs(text, ifs):
+                if run:
+                    current = [*(current or []), (run, False)]
+                elif hard or current is not None:
+                    # A separator that is no blank ends a field even when there is none.
+                    fields.append(current or [])
+                    current = None
         if current is not None:
             fields.append(current)
         return fields
-
-    @staticmethod
-    def _hard_follows(text: str, at: int, blank: str, ifs: str) -> bool:
-        while at < len(text) and text[at] in blank:
-            at += 1
-        return at < len(text) and text[at] in ifs
-
-    @staticmethod
-    def _hard_end(text: str, at: int, blank: str) -> int:
-        while text[at] in blank:
-            at += 1
-        return at + 1
 
     def _names(self, field: list[tuple[str, bool]]) -> list[str]:
         text = "".join(piece for piece, _ in field)
@@ -246,3 +214,18 @@ class Expander:
         if not is_pattern(pattern):
             return [text]
         return self._shell.machine.files.glob(pattern, self._shell.cwd) or [text]
+
+
+def _runs(text: str, ifs: str) -> list[tuple[str, bool]]:
+    """Cut text at separators: (run, False), or ("", whether it is more than blanks)."""
+    return [(match[1] or "", match[2] is not None) for match in _splitter(ifs).finditer(text)]
+
+
+@functools.lru_cache(maxsize=64)
+def _splitter(ifs: str) -> re.Pattern[str]:
+    every = re.escape(ifs)
+    blank = "".join(char for char in ifs if char in " \t\n")
+    hard = "".join(char for char in ifs if char not in " \t\n")
+    blanks = f"[{re.escape(blank)}]" if blank else "(?!)"
+    hards = f"[{re.escape(hard)}]" if hard else "(?!)"
+    return re.compile(f"([^{every}]+)|{blanks}*({hards}){blanks}*|{blanks}+")

@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 
 from fleetui.simulator.hosts.files import Files, Node
 from fleetui.simulator.hosts.shell.interpreter import Call, Tool
-from fleetui.simulator.hosts.shell.options import UsageFault, options
+from fleetui.simulator.hosts.shell.options import UsageError, options
 from fleetui.simulator.hosts.shell.patterns import compile_pattern
 from fleetui.simulator.hosts.shell.text_tools import size_value
 
 
 def _mode(node: Node) -> int:
-    kind = mode_bits.S_IFDIR if node.folder else mode_bits.S_IFLNK if node.link else mode_bits.S_IFREG
+    kind = (
+        mode_bits.S_IFDIR if node.folder else mode_bits.S_IFLNK if node.link else mode_bits.S_IFREG
+    )
     return kind | node.mode
 
 
@@ -42,7 +44,13 @@ def _directive(name: str, path: str, node: Node) -> str:
         "a": f"{node.mode:o}",
         "A": mode_bits.filemode(_mode(node)),
         "f": f"{_mode(node):x}",
-        "F": "directory" if node.folder else "symbolic link" if node.link else "regular file" if node.size else "regular empty file",
+        "F": "directory"
+        if node.folder
+        else "symbolic link"
+        if node.link
+        else "regular file"
+        if node.size
+        else "regular empty file",
         "b": -(-node.size // 512),
         "B": 512,
         "o": 4096,
@@ -77,7 +85,7 @@ async def stat(call: Call) -> int:
             out.append(_formatted(found["printf"], name, node).replace("\\n", "\n"))
         else:
             form_text = (
-                "  File: %n\n  Size: %s\tBlocks: %b\tIO Block: %o   %F\nDevice: 0,81\tInode: %i\tLinks: 1\n"
+                "  File: %n\n  Size: %s\tBlocks: %b\tIO Block: %o   %F\nDevice: 0,81\tInode: %i\tLinks: 1\n"  # noqa: E501 - a line as it is printed
                 "Access: (0%a/%A)  Uid: (    0/    root)   Gid: (    0/    root)\n"
                 "Access: %x\nModify: %y\nChange: %z\n Birth: %w\n"
             )
@@ -114,7 +122,9 @@ async def ls(call: Call) -> int:
         path = call.path(name)
         if len(folders) > 1 or plain:
             out.append(("\n" if index or plain else "") + f"{name}:\n")
-        shown = [entry for entry in files.names(path) if "a" in found or "A" in found or entry[0] != "."]
+        shown = [
+            entry for entry in files.names(path) if "a" in found or "A" in found or entry[0] != "."
+        ]
         entries = [(entry, f"{path.rstrip('/')}/{entry}") for entry in shown]
         if "a" in found:
             entries = [(".", path), ("..", path.rpartition("/")[0] or "/"), *entries]
@@ -124,10 +134,17 @@ async def ls(call: Call) -> int:
 
 
 async def _listing(
-    call: Call, entries: list[tuple[str, str]], found: dict[str, str], out: list[str], *, total: bool
+    call: Call,
+    entries: list[tuple[str, str]],
+    found: dict[str, str],
+    out: list[str],
+    *,
+    total: bool,
 ) -> None:
     files = call.machine.files
-    rows = [(name, path, node) for name, path in entries if (node := files.stat(path, follow=False))]
+    rows = [
+        (name, path, node) for name, path in entries if (node := files.stat(path, follow=False))
+    ]
     if "t" in found:
         rows.sort(key=lambda row: -row[2].mtime)
     elif "S" in found:
@@ -151,7 +168,7 @@ async def _listing(
         arrow = f" -> {node.link}" if node.link else ""
         mode = mode_bits.filemode(_mode(node))
         out.append(
-            f"{_inode(node, found)}{mode} {2 if node.folder else 1} root root {size:>{width}} {when} {name}{arrow}\n"
+            f"{_inode(node, found)}{mode} {2 if node.folder else 1} root root {size:>{width}} {when} {name}{arrow}\n"  # noqa: E501 - a line as it is printed
         )
 
 
@@ -285,7 +302,7 @@ async def mv(call: Call) -> int:
     """Rename a file."""
     _, names = options(call.args, "fnv")
     if len(names) != 2:
-        raise UsageFault("missing file operand")
+        raise UsageError("missing file operand")
     target = call.path(names[1])
     if call.machine.files.is_folder(target):
         target = f"{target}/{names[0].rsplit('/', 1)[-1]}"
@@ -299,7 +316,7 @@ async def cp(call: Call) -> int:
     """Copy a file."""
     _, names = options(call.args, "rRafpv")
     if len(names) != 2:
-        raise UsageFault("missing file operand")
+        raise UsageError("missing file operand")
     source, target = call.path(names[0]), call.path(names[1])
     files = call.machine.files
     if not files.exists(source):
@@ -350,9 +367,11 @@ async def df(call: Call) -> int:
         row = f"overlay         {cells[0]:>4}  {cells[1]:>4} {cells[2]:>5} {share:>3}% /"
     else:
         unit = 1
-        head = f"Filesystem     {'1024-blocks' if 'P' in found else '1K-blocks'}      Used Available {'Capacity' if 'P' in found else 'Use%'} Mounted on"
-        row = f"overlay        {total // unit:>9} {used // unit:>9} {(total - used) // unit:>9} {share:>3}% /"
-    rows = [row] * max(1, len([name for name in names if call.machine.files.exists(call.path(name))]))
+        head = f"Filesystem     {'1024-blocks' if 'P' in found else '1K-blocks'}      Used Available {'Capacity' if 'P' in found else 'Use%'} Mounted on"  # noqa: E501 - a line as it is printed
+        row = f"overlay        {total // unit:>9} {used // unit:>9} {(total - used) // unit:>9} {share:>3}% /"  # noqa: E501 - a line as it is printed
+    rows = [row] * max(
+        1, len([name for name in names if call.machine.files.exists(call.path(name))])
+    )
     await call.out("\n".join([head, *rows]) + "\n")
     return 0
 
@@ -366,7 +385,11 @@ async def du(call: Call) -> int:
         node = files.stat(path)
         if node is None:
             return 0
-        below = sum(total(f"{path.rstrip('/')}/{name}") for name in files.names(path)) if node.folder else 0
+        below = (
+            sum(total(f"{path.rstrip('/')}/{name}") for name in files.names(path))
+            if node.folder
+            else 0
+        )
         return node.size + below
 
     for name in names or ["."]:

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fleetui.simulator.hosts.shell import builtins
-from fleetui.simulator.hosts.shell.arithmetic import ArithmeticFault
-from fleetui.simulator.hosts.shell.expansion import Expander, ExpansionFault
-from fleetui.simulator.hosts.shell.options import UsageFault
-from fleetui.simulator.hosts.shell.patterns import compile_pattern
+from fleetui.simulator.hosts.shell.arithmetic import BadArithmeticError
+from fleetui.simulator.hosts.shell.expansion import BadExpansionError, Expander
+from fleetui.simulator.hosts.shell.options import UsageError
 from fleetui.simulator.hosts.shell.parser import ShellSyntaxError, parse
+from fleetui.simulator.hosts.shell.patterns import compile_pattern
 from fleetui.simulator.hosts.shell.streams import (
     Buffer,
     BytesReader,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 BROKEN_PIPE = 141
 
 
-class Leave(Exception):
+class Leave(Exception):  # noqa: N818 - not an error: `exit` on its way out
     """`exit`, `return`, `break` or `continue` on its way out."""
 
     def __init__(self, kind: str, value: int) -> None:
@@ -51,7 +51,7 @@ class Leave(Exception):
         self.value = value
 
 
-class Fault(Exception):
+class CommandError(Exception):
     """An error that ends the command with a message and a status."""
 
     def __init__(self, message: str, status: int = 2) -> None:
@@ -123,6 +123,7 @@ class Shell:
         self.background: set[asyncio.Task[int]] = set()
         self._expander = Expander(self)
         self.tested = 0
+        self._runners: dict[type, Callable[[Node], Awaitable[int]]] = {}
 
     def fork(self) -> "Shell":
         """Return a subshell: a copy that shares only the streams and the machine."""
@@ -136,6 +137,7 @@ class Shell:
         child.readers = dict(self.readers)
         child.writers = dict(self.writers)
         child._expander = Expander(child)
+        child._runners = {}
         return child
 
     async def run_text(self, text: str) -> int:
@@ -154,7 +156,7 @@ class Shell:
         except Leave as leave:
             if leave.kind in {"exit", "return"}:
                 self.status = leave.value
-        except Fault as fault:
+        except CommandError as fault:
             await self.complain(f"{self.name}: 1: {fault}")
             self.status = fault.status
         except ClosedPipeError:
@@ -168,7 +170,7 @@ class Shell:
         except ShellSyntaxError as error:
             await self.complain(f"{self.name}: 1: Syntax error: {error}")
             self.status = 2
-        except Fault as fault:
+        except CommandError as fault:
             await self.complain(f"{self.name}: 1: {fault}")
             self.status = fault.status
         except Leave as leave:
@@ -183,11 +185,14 @@ class Shell:
 
     async def run(self, node: Node) -> int:
         """Run one node; returns its status."""
-        runner = _RUNNERS[type(node)]
-        self.status = await runner(self, node)
+        kind = type(node)
+        runner = self._runners.get(kind)
+        if runner is None:
+            runner = self._runners[kind] = getattr(self, f"_run_{kind.__name__.lower()}")
+        self.status = await runner(node)
         return self.status
 
-    async def _sequence(self, node: Sequence) -> int:
+    async def _run_sequence(self, node: Sequence) -> int:
         status = 0
         for item, background in node.items:
             if background:
@@ -208,7 +213,7 @@ class Shell:
         self.background.add(task)
         task.add_done_callback(self.background.discard)
 
-    async def _and_or(self, node: AndOr) -> int:
+    async def _run_andor(self, node: AndOr) -> int:
         self.tested += 1
         try:
             status = await self.run(node.first)
@@ -219,9 +224,11 @@ class Shell:
             self.tested -= 1
         return status
 
-    async def _pipeline(self, node: Pipeline) -> int:
-        status = await self._piped(node.commands) if len(node.commands) > 1 else await self.run(
-            node.commands[0]
+    async def _run_pipeline(self, node: Pipeline) -> int:
+        status = (
+            await self._piped(node.commands)
+            if len(node.commands) > 1
+            else await self.run(node.commands[0])
         )
         return int(not status) if node.negated else status
 
@@ -247,7 +254,7 @@ class Shell:
             for task in tasks:
                 task.cancel()
 
-    async def _if(self, node: If) -> int:
+    async def _run_if(self, node: If) -> int:
         for condition, body in node.branches:
             if await self._test(condition):
                 return await self.run(body)
@@ -260,7 +267,7 @@ class Shell:
         finally:
             self.tested -= 1
 
-    async def _loop(self, node: Loop) -> int:
+    async def _run_loop(self, node: Loop) -> int:
         status = 0
         rounds = 0
         while await self._test(node.condition) != node.until:
@@ -284,7 +291,7 @@ class Shell:
             raise leave
         return leave.kind == "break"
 
-    async def _for(self, node: For) -> int:
+    async def _run_for(self, node: For) -> int:
         if node.words is None:
             values = list(self.positional)
         else:
@@ -299,7 +306,7 @@ class Shell:
                     break
         return status
 
-    async def _case(self, node: Case) -> int:
+    async def _run_case(self, node: Case) -> int:
         value = await self._expander.single(node.word)
         for patterns, body in node.arms:
             for word in patterns:
@@ -308,14 +315,14 @@ class Shell:
                     return await self.run(body)
         return 0
 
-    async def _group(self, node: Group) -> int:
+    async def _run_group(self, node: Group) -> int:
         if not node.subshell and not node.redirections:
             return await self.run(node.body)
         if node.subshell:
             child = self.fork()
             try:
                 await child.redirect(node.redirections)
-            except Fault as fault:
+            except CommandError as fault:
                 await self.complain(f"{self.name}: 1: {fault}")
                 return fault.status
             return await child.run_program(node.body)
@@ -323,14 +330,14 @@ class Shell:
         try:
             await self.redirect(node.redirections)
             return await self.run(node.body)
-        except Fault as fault:
+        except CommandError as fault:
             self.writers = writers
             await self.complain(f"{self.name}: 1: {fault}")
             return fault.status
         finally:
             self.readers, self.writers = readers, writers
 
-    async def _function(self, node: Function) -> int:
+    async def _run_function(self, node: Function) -> int:
         self.functions[node.name] = node.body
         return 0
 
@@ -340,18 +347,18 @@ class Shell:
         """Expand words to fields."""
         try:
             return await self._expander.fields(words)  # type: ignore[arg-type] # words are Words
-        except (ExpansionFault, ArithmeticFault) as error:
-            raise Fault(str(error)) from error
+        except (BadExpansionError, BadArithmeticError) as error:
+            raise CommandError(str(error)) from error
 
-    async def _simple(self, node: Simple) -> int:
+    async def _run_simple(self, node: Simple) -> int:
         self._expander.substituted = 0
         fields = await self.expand(node.words)
         try:
             assigned = [
                 (name, await self._expander.single(word)) for name, word in node.assignments
             ]
-        except (ExpansionFault, ArithmeticFault) as error:
-            raise Fault(str(error)) from error
+        except (BadExpansionError, BadArithmeticError) as error:
+            raise CommandError(str(error)) from error
         if not fields:
             self.variables.update(assigned)
             if not node.redirections:
@@ -361,7 +368,7 @@ class Shell:
             self.readers, self.writers = dict(readers), dict(writers)
             try:
                 await self.redirect(node.redirections)
-            except Fault as fault:
+            except CommandError as fault:
                 self.readers, self.writers = readers, writers
                 await self.complain(f"{self.name}: 1: {fault}")
                 return fault.status
@@ -416,7 +423,7 @@ class Shell:
         )
         try:
             return await tool(call)
-        except UsageFault as fault:
+        except UsageError as fault:
             await call.error(f"{base}: {fault}")
             return 2 if base in {"grep", "sort", "ls"} else 1
 
@@ -433,7 +440,7 @@ class Shell:
         """Apply redirections to this shell's streams.
 
         Raises:
-            Fault: a file cannot be opened.
+            CommandError: a file cannot be opened.
         """
         for redirection in redirections:
             target = await self._expander.single(redirection.target)
@@ -459,7 +466,7 @@ class Shell:
         elif source in self.readers:
             self.readers[fd] = self.readers[source]
         else:
-            raise Fault(f"{target}: Bad file descriptor")
+            raise CommandError(f"{target}: Bad file descriptor")
 
     def _open(self, fd: int, op: str, target: str) -> None:
         files = self.machine.files
@@ -469,7 +476,7 @@ class Shell:
                 self.readers[fd] = Reader()
                 return
             if not files.exists(path) or files.is_folder(path):
-                raise Fault(f"cannot open {target}: No such file")
+                raise CommandError(f"cannot open {target}: No such file")
             self.readers[fd] = FileReader(files.opener(path))
             return
         if path == "/dev/null":
@@ -479,16 +486,14 @@ class Shell:
             self.writers[fd] = self.writers[1 if path.endswith("out") else 2]
             return
         if files.is_folder(path):
-            raise Fault(f"cannot create {target}: Is a directory")
+            raise CommandError(f"cannot create {target}: Is a directory")
         if not files.is_folder(path.rpartition("/")[0] or "/"):
-            raise Fault(f"cannot create {target}: Directory nonexistent")
+            raise CommandError(f"cannot create {target}: Directory nonexistent")
         node = files.open_for_writing(path, truncate=op == ">")
         self.writers[fd] = FileWriter(lambda data: files.extend(node, data), path)
 
 
-async def _stage(
-    child: Shell, command: Node, source: Reader | None, out: Pipe | None
-) -> int:
+async def _stage(child: Shell, command: Node, source: Reader | None, out: Pipe | None) -> int:
     try:
         return await child.run_program(command)
     finally:
@@ -496,17 +501,3 @@ async def _stage(
             out.end()
         if isinstance(source, Pipe):
             source.abandon()
-
-
-_RUNNERS: dict[type, Callable[..., Awaitable[int]]] = {
-    Simple: Shell._simple,
-    Pipeline: Shell._pipeline,
-    AndOr: Shell._and_or,
-    Sequence: Shell._sequence,
-    If: Shell._if,
-    Loop: Shell._loop,
-    For: Shell._for,
-    Case: Shell._case,
-    Group: Shell._group,
-    Function: Shell._function,
-}

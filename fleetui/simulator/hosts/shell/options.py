@@ -1,7 +1,7 @@
 """Splitting a tool's arguments into options and operands."""
 
 
-class UsageFault(Exception):
+class UsageError(Exception):
     """The tool was called wrongly; the text says how."""
 
 
@@ -11,7 +11,7 @@ def options(
     """Split `args`: single-letter `flags`, letters in `valued` that take a value, `--long[=v]`.
 
     Raises:
-        UsageFault: an unknown option or a missing value.
+        UsageError: an unknown option or a missing value.
     """
     found: dict[str, str] = {}
     operands: list[str] = []
@@ -25,7 +25,7 @@ def options(
         if word.startswith("--"):
             name, _, value = word[2:].partition("=")
             if name not in long:
-                raise UsageFault(f"unrecognized option '{word}'")
+                raise UsageError(f"unrecognized option '{word}'")
             found[name] = value
         elif word.startswith("-") and len(word) > 1:
             at = 1
@@ -36,13 +36,13 @@ def options(
                     value = word[at:]
                     if not value:
                         if index >= len(args):
-                            raise UsageFault(f"option requires an argument -- '{letter}'")
+                            raise UsageError(f"option requires an argument -- '{letter}'")
                         value = args[index]
                         index += 1
                     found[letter] = value
                     break
                 if letter not in flags:
-                    raise UsageFault(f"invalid option -- '{letter}'")
+                    raise UsageError(f"invalid option -- '{letter}'")
                 found[letter] = ""
         else:
             operands.append(word)

@@ -27,6 +27,7 @@ from fleetui.simulator.hosts.shell.syntax import (
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[0-9]|[@*#?$!-]")
 _BRACED = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[0-9]+|[@*#?$!-]")
+_LENGTH = re.compile(r"#([A-Za-z_][A-Za-z_0-9]*|[0-9]+|[@*#?$!-])\}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)=")
 _REDIRECTION = re.compile(r"([0-9]?)(<<-|<<|>>|<&|>&|<>|>\||<|>)")
 _RESERVED = frozenset(
@@ -475,11 +476,11 @@ class _Parser:
     def _braced(self, parts: list[Part], *, quoted: bool) -> None:
         text = self.text
         self.at += 2
-        if text.startswith("#", self.at) and (match := _BRACED.match(text, self.at + 1)):
-            if text.startswith("}", match.end()):
-                self.at = match.end() + 1
-                parts.append(Parameter(match[0], "length", None, quoted))
-                return
+        length = _LENGTH.match(text, self.at)
+        if length is not None:
+            self.at = length.end()
+            parts.append(Parameter(length[1], "length", None, quoted))
+            return
         match = _BRACED.match(text, self.at)
         if match is None:
             raise ShellSyntaxError("Bad substitution")
@@ -502,7 +503,9 @@ class _Parser:
             elif char in _META:
                 word.append(Literal(char, quoted=False))
                 self.at += 1
-            elif (plain := re.compile(r"[^ \t\n;&|<>()'\"\\$`}]+").match(text, self.at)) is not None:
+            elif (
+                plain := re.compile(r"[^ \t\n;&|<>()'\"\\$`}]+").match(text, self.at)
+            ) is not None:
                 word.append(Literal(plain[0], quoted=False))
                 self.at = plain.end()
             else:

@@ -70,15 +70,15 @@ def _bracket(body: str) -> str:
     negated = body[:1] in {"!", "^"}
     if negated:
         body = body[1:]
-    tokens = re.findall(r"\[:[a-z]+:\]|\\.|.", body, re.DOTALL)
+    members = re.findall(r"\[:[a-z]+:\]|\\.|.", body, re.DOTALL)
     inside = []
-    for index, token in enumerate(tokens):
-        if token in _CLASSES:
-            inside.append(_CLASSES[token])
-        elif token == "-" and 0 < index < len(tokens) - 1:
+    for index, member in enumerate(members):
+        if member in _CLASSES:
+            inside.append(_CLASSES[member])
+        elif member == "-" and 0 < index < len(members) - 1:
             inside.append("-")
         else:
-            inside.append(re.escape(token[-1]))
+            inside.append(re.escape(member[-1]))
     text = "".join(inside)
     try:
         re.compile(f"[{text}]")
@@ -103,7 +103,7 @@ def strip_prefix(value: str, pattern: str, *, longest: bool) -> str:
     ends = range(len(value), -1, -1) if longest else range(len(value) + 1)
     if not is_pattern(pattern):
         plain = unescape(pattern)
-        return value[len(plain) :] if value.startswith(plain) else value
+        return value.removeprefix(plain)
     if not longest and pattern.startswith("*") and not is_pattern(pattern[1:]):
         found = value.find(unescape(pattern[1:]))
         return value if found < 0 else value[found + len(unescape(pattern[1:])) :]

@@ -6,9 +6,20 @@ import time
 
 from fleetui.simulator.hosts.machine import DMESG_REFUSED, GIB, Process
 from fleetui.simulator.hosts.shell.interpreter import Call, Shell, Tool
-from fleetui.simulator.hosts.shell.options import UsageFault, options
+from fleetui.simulator.hosts.shell.options import UsageError, options
 
-SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "TERM": 15, "CONT": 18, "STOP": 19}
+SIGNALS = {
+    "HUP": 1,
+    "INT": 2,
+    "QUIT": 3,
+    "ABRT": 6,
+    "KILL": 9,
+    "USR1": 10,
+    "USR2": 12,
+    "TERM": 15,
+    "CONT": 18,
+    "STOP": 19,
+}
 _PROGRAM_POLL_SECONDS = 0.1
 
 
@@ -88,21 +99,30 @@ def _cell(process: Process, column: str, call: Call) -> str:
 
 
 def _columns(text: str) -> list[tuple[str, str, int]]:
-    """Read `-o` lists: (column, header, width); `name=header` sets the header, `name:N` the width."""
+    """Read `-o` lists: (column, header, width); `name=header` sets the header, `name:N` the width."""  # noqa: E501 - a line as it is printed
     found: list[tuple[str, str, int]] = []
     for item in re.split(r"[,\s]+", text.strip()):
         name, given, header = item.partition("=")
         name, _, width = name.partition(":")
         if name not in _COLUMNS:
-            raise UsageFault(f"error: unknown user-defined format specifier \"{name}\"")
-        found.append((name, header if given else _COLUMNS[name][0], int(width) if width else _COLUMNS[name][1]))
+            raise UsageError(f'error: unknown user-defined format specifier "{name}"')
+        found.append(
+            (
+                name,
+                header if given else _COLUMNS[name][0],
+                int(width) if width else _COLUMNS[name][1],
+            )
+        )
     return found
 
 
 async def ps(call: Call) -> int:
     """List processes."""
     call.machine.sync()
-    args = [word if word[:1] == "-" or not re.fullmatch(r"[axuefw]+", word) else f"-{word}" for word in call.args]
+    args = [
+        word if word[:1] == "-" or not re.fullmatch(r"[axuefw]+", word) else f"-{word}"
+        for word in call.args
+    ]
     bsd = args != call.args
     found, _ = options(args, "eAafxuwHFl", "opC", ("no-headers", "sort"))
     form = found.get("o")
@@ -122,12 +142,23 @@ async def ps(call: Call) -> int:
         processes = [process for process in processes if str(process.pid) in wanted]
     elif "C" in found:
         processes = [process for process in processes if process.comm == found["C"]]
-    headers = [] if "no-headers" in found or not any(header for _, header, _ in columns) else [[header for _, header, _ in columns]]
-    rows = headers + [[_cell(process, name, call) for name, _, _ in columns] for process in processes]
-    widths = [max([len(row[index]) for row in rows] + [width if headers else 0]) for index, (_, _, width) in enumerate(columns)]
+    headers = (
+        []
+        if "no-headers" in found or not any(header for _, header, _ in columns)
+        else [[header for _, header, _ in columns]]
+    )
+    rows = headers + [
+        [_cell(process, name, call) for name, _, _ in columns] for process in processes
+    ]
+    widths = [
+        max([len(row[index]) for row in rows] + [width if headers else 0])
+        for index, (_, _, width) in enumerate(columns)
+    ]
     for row in rows:
         cells = [
-            cell.rjust(widths[index]) if _COLUMNS[columns[index][0]][2] else cell.ljust(widths[index])
+            cell.rjust(widths[index])
+            if _COLUMNS[columns[index][0]][2]
+            else cell.ljust(widths[index])
             for index, cell in enumerate(row)
         ]
         cells[-1] = row[-1] if not _COLUMNS[columns[-1][0]][2] else cells[-1]
@@ -149,7 +180,7 @@ def _chosen(call: Call, found: dict[str, str], pattern: str) -> list[Process]:
     try:
         compiled = re.compile(pattern)
     except re.error:
-        raise UsageFault("invalid regular expression") from None
+        raise UsageError("invalid regular expression") from None
     matching = []
     for process in call.machine.processes.values():
         text = process.command if "f" in found else process.comm
@@ -173,7 +204,8 @@ async def pgrep(call: Call) -> int:
 
 
 def _signal(args: list[str]) -> tuple[int, list[str]]:
-    number, rest = 15, []
+    number = 15
+    rest: list[str] = []
     index = 0
     while index < len(args):
         word = args[index]
@@ -251,7 +283,9 @@ async def nvidia_smi(call: Call) -> int:
     if any(word.startswith("--query-compute-apps") for word in call.args):
         await call.out("pid, process_name, used_gpu_memory [MiB]\n")
         for process in machine.find("cuzk-daemon"):
-            await call.out(f"{process.pid}, /usr/local/bin/cuzk-daemon, {machine.gpus[0].memory_used_mib} MiB\n")
+            await call.out(
+                f"{process.pid}, /usr/local/bin/cuzk-daemon, {machine.gpus[0].memory_used_mib} MiB\n"  # noqa: E501 - a line as it is printed
+            )
         return 0
     if "-L" in call.args or "--list-gpus" in call.args:
         for row in rows:
@@ -296,29 +330,35 @@ def _header(name: str, rows: list[dict[str, str]]) -> str:
 
 def _table(call: Call, rows: list[dict[str, str]]) -> str:
     machine = call.machine
-    line = "+-----------------------------------------------------------------------------------------+"
+    line = "+-----------------------------------------------------------------------------------------+"  # noqa: E501 - a line as it is printed
     now = time.strftime("%a %b %e %H:%M:%S %Y", time.gmtime(machine.engine.now))
     out = [
         now,
         line,
-        f"| NVIDIA-SMI {machine.hardware.driver:<22} Driver Version: {machine.hardware.driver:<14} CUDA Version: {machine.hardware.cuda:<8} |",
+        f"| NVIDIA-SMI {machine.hardware.driver:<22} Driver Version: {machine.hardware.driver:<14} CUDA Version: {machine.hardware.cuda:<8} |",  # noqa: E501 - a line as it is printed
         "|-----------------------------------------+------------------------+----------------------|",
-        "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |",
-        "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |",
+        "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |",  # noqa: E501 - a line as it is printed
+        "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |",  # noqa: E501 - a line as it is printed
         "|=========================================+========================+======================|",
     ]
     for row in rows:
         if row["lost"]:
-            out.append("| ERR! ERR! ERR!                          |                   ERR! | ERR!                 |")
+            out.append(
+                "| ERR! ERR! ERR!                          |                   ERR! | ERR!                 |"  # noqa: E501 - a line as it is printed
+            )
             continue
         power = f"{float(row['power.draw'][:-2]):.0f}W / {float(row['power.limit'][:-2]):.0f}W"
         memory = f"{row['memory.used'].replace(' ', '')} / {row['memory.total'].replace(' ', '')}"
-        out.append(f"|   {row['index']}  {row['name'][:24]:<26} On  |   {row['pci.bus_id']} Off |                  N/A |")
         out.append(
-            f"| {row['fan.speed'].replace(' ', ''):>3}   {row['temperature.gpu']}C    {row['pstate']}  {power:>20}   |"
+            f"|   {row['index']}  {row['name'][:24]:<26} On  |   {row['pci.bus_id']} Off |                  N/A |"  # noqa: E501 - a line as it is printed
+        )
+        out.append(
+            f"| {row['fan.speed'].replace(' ', ''):>3}   {row['temperature.gpu']}C    {row['pstate']}  {power:>20}   |"  # noqa: E501 - a line as it is printed
             f" {memory:>22} | {row['utilization.gpu'].replace(' ', ''):>8}      Default |"
         )
-        out.append("+-----------------------------------------+------------------------+----------------------+")
+        out.append(
+            "+-----------------------------------------+------------------------+----------------------+"
+        )
     return "\n".join(out) + "\n"
 
 
@@ -349,12 +389,25 @@ async def free(call: Call) -> int:
     found, _ = options(call.args, "hmgkbt")
     machine = call.machine
     machine.sync()
-    divisor = GIB if found.keys() & {"g", "h"} else 1 << 20 if "m" in found else 1 if "b" in found else 1024
+    divisor = (
+        GIB
+        if found.keys() & {"g", "h"}
+        else 1 << 20
+        if "m" in found
+        else 1
+        if "b" in found
+        else 1024
+    )
     unit = "Gi" if "h" in found else ""
     total = machine.hardware.memory_gib * GIB
     used = machine.memory_used() + 6 * GIB
-    cells = [f"{value // divisor}{unit}" for value in (total, used, total - used, 0, 2 * GIB, total - used)]
-    await call.out("               total        used        free      shared  buff/cache   available\n")
+    cells = [
+        f"{value // divisor}{unit}"
+        for value in (total, used, total - used, 0, 2 * GIB, total - used)
+    ]
+    await call.out(
+        "               total        used        free      shared  buff/cache   available\n"
+    )
     await call.out("Mem:    " + "".join(f"{cell:>12}" for cell in cells) + "\n")
     await call.out("Swap:   " + "".join(f"{f'0{unit}':>12}" for _ in range(3)) + "\n")
     return 0
@@ -376,7 +429,9 @@ async def uptime(call: Call) -> int:
     call.machine.sync()
     load = call.machine.files.read("/proc/loadavg").decode().split()
     now = time.strftime("%H:%M:%S", time.gmtime(call.machine.engine.now))
-    return await _line(call, f" {now} up 10 days,  3:07,  0 user,  load average: {load[0]}, {load[1]}, {load[2]}")
+    return await _line(
+        call, f" {now} up 10 days,  3:07,  0 user,  load average: {load[0]}, {load[1]}, {load[2]}"
+    )
 
 
 async def uname(call: Call) -> int:
@@ -384,7 +439,10 @@ async def uname(call: Call) -> int:
     found, _ = options(call.args, "asrnmvpio")
     release = "6.8.0-60-generic"
     if "a" in found:
-        return await _line(call, f"Linux {call.machine.hostname} {release} #63-Ubuntu SMP PREEMPT_DYNAMIC x86_64 x86_64 x86_64 GNU/Linux")
+        return await _line(
+            call,
+            f"Linux {call.machine.hostname} {release} #63-Ubuntu SMP PREEMPT_DYNAMIC x86_64 x86_64 x86_64 GNU/Linux",  # noqa: E501 - a line as it is printed
+        )
     parts = {"s": "Linux", "n": call.machine.hostname, "r": release, "m": "x86_64"}
     return await _line(call, " ".join(parts[key] for key in found if key in parts) or "Linux")
 
@@ -406,7 +464,9 @@ async def date(call: Call) -> int:
     """Print the fleet's time."""
     call.machine.sync()
     now = call.machine.engine.now
-    form = next((word[1:] for word in call.args if word.startswith("+")), "%a %b %e %H:%M:%S UTC %Y")
+    form = next(
+        (word[1:] for word in call.args if word.startswith("+")), "%a %b %e %H:%M:%S UTC %Y"
+    )
     form = form.replace("%N", f"{int(now % 1 * 1e9):09d}").replace("%s", str(int(now)))
     return await _line(call, time.strftime(form, time.gmtime(now)))
 
@@ -429,10 +489,10 @@ async def timeout(call: Call) -> int:
     found, rest = _until_operand(call.args, "ks")
     del found
     if len(rest) < 2:
-        raise UsageFault("missing operand")
+        raise UsageError("missing operand")
     match = re.fullmatch(r"(\d*\.?\d+)([smhd]?)", rest[0])
     if match is None:
-        raise UsageFault(f"invalid time interval '{rest[0]}'")
+        raise UsageError(f"invalid time interval '{rest[0]}'")
     limit = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[match[2]]
     try:
         return await asyncio.wait_for(call.shell.execute(rest[1:], call.environment), limit)
@@ -521,7 +581,11 @@ async def program(call: Call) -> int:
 
 
 def _log_paths(call: Call) -> list[str]:
-    return [path for path in (getattr(call.stdout, "path", ""), getattr(call.stderr, "path", "")) if path]
+    return [
+        path
+        for path in (getattr(call.stdout, "path", ""), getattr(call.stderr, "path", ""))
+        if path
+    ]
 
 
 async def false(call: Call) -> int:

@@ -133,7 +133,5 @@ class Function:
     body: "Node"
 
 
-Node = (
-    Simple | Pipeline | AndOr | Sequence | If | Loop | For | Case | Group | Function
-)
+Node = Simple | Pipeline | AndOr | Sequence | If | Loop | For | Case | Group | Function
 EMPTY = Sequence(())

@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator
 
 from fleetui.simulator.hosts.shell.interpreter import Call, Tool
-from fleetui.simulator.hosts.shell.options import UsageFault, options
+from fleetui.simulator.hosts.shell.options import UsageError, options
 from fleetui.simulator.hosts.shell.streams import BytesReader, FileReader, Reader
 
 _CHUNK = 65_536
@@ -17,12 +17,12 @@ def size_value(text: str) -> int:
     """Read a byte count such as `10`, `4k` or `1M`.
 
     Raises:
-        UsageFault: it is none.
+        UsageError: it is none.
     """
     factor = _UNITS.get(text[-1:], 1)
     digits = text[:-1] if factor > 1 else text
     if not digits.isdigit():
-        raise UsageFault(f"invalid number: '{text}'")
+        raise UsageError(f"invalid number: '{text}'")
     return int(digits) * factor
 
 
@@ -79,16 +79,13 @@ async def cat(call: Call) -> int:
 
 
 def _visible(data: bytes, *, ends: bool) -> bytes:
-    out = bytearray()
-    for byte in data:
-        if byte == 10:
-            out += b"$\n" if ends else b"\n"
-            continue
-        if byte >= 128:
-            out += b"M-"
-            byte -= 128
-        out += b"^%c" % (byte ^ 64) if (byte < 32 and byte != 9) or byte == 127 else b"%c" % byte
-    return bytes(out)
+    def one(byte: int) -> bytes:
+        if byte in {9, 10}:
+            return b"$\n" if ends and byte == 10 else bytes([byte])
+        high, low = (b"M-", byte - 128) if byte >= 128 else (b"", byte)
+        return high + (b"^%c" % (low ^ 64) if low < 32 or low == 127 else bytes([low]))
+
+    return b"".join(map(one, data))
 
 
 def _counted(args: list[str]) -> list[str]:
@@ -166,8 +163,10 @@ async def _tail_of(call: Call, reader: Reader, found: dict[str, str]) -> None:
     if by_bytes:
         data = data[max(0, amount - 1) :] if from_start else data[max(0, len(data) - amount) :]
     else:
-        lines = data.splitlines(keepends=True) if b"\r" not in data else re.findall(
-            rb"[^\n]*\n|[^\n]+", data
+        lines = (
+            data.splitlines(keepends=True)
+            if b"\r" not in data
+            else re.findall(rb"[^\n]*\n|[^\n]+", data)
         )
         chosen = lines[max(0, amount - 1) :] if from_start else lines[max(0, len(lines) - amount) :]
         data = b"".join(chosen)
@@ -237,7 +236,14 @@ def _basic_to_python(pattern: str, *, extended: bool, fixed: bool) -> str:
             lambda m: m[0] if m[0][0] == "[" else (m[0][1:] if m[0][0] == "\\" else "\\" + m[0]),
             pattern,
         )
-    for name, chars in (("digit", r"\d"), ("space", r"\s"), ("alpha", "A-Za-z"), ("alnum", "A-Za-z0-9"), ("upper", "A-Z"), ("lower", "a-z")):
+    for name, chars in (
+        ("digit", r"\d"),
+        ("space", r"\s"),
+        ("alpha", "A-Za-z"),
+        ("alnum", "A-Za-z0-9"),
+        ("upper", "A-Z"),
+        ("lower", "a-z"),
+    ):
         pattern = pattern.replace(f"[:{name}:]", chars)
     return pattern
 
@@ -258,11 +264,11 @@ async def grep(call: Call) -> int:
     found, names = options(args, "ivcnlLqsoEFHhawxrRP", "mABC", ("color", "line-buffered"))
     if not patterns:
         if not names:
-            raise UsageFault("no pattern")
+            raise UsageError("no pattern")
         patterns = names.pop(0).split("\n")
     extended = "E" in found or "P" in found or call.name == "egrep"
     joined = "|".join(
-        f"(?:{_basic_to_python(one, extended=extended, fixed='F' in found or call.name == 'fgrep')})"
+        f"(?:{_basic_to_python(one, extended=extended, fixed='F' in found or call.name == 'fgrep')})"  # noqa: E501 - a line as it is printed
         for one in patterns
     )
     if "w" in found:
@@ -302,41 +308,50 @@ class _Grep:
         count = number = pending = 0
         limit = int(found.get("m", "0") or 0)
         after = int(found.get("A") or found.get("C") or 0)
-        before_count = int(found.get("B") or found.get("C") or 0)
+        kept = int(found.get("B") or found.get("C") or 0)
         before: list[bytes] = []
+        silent = bool(found.keys() & {"c", "l", "L"})
         while line := await reader.line():
             number += 1
             text = line.removesuffix(b"\n")
-            match = self._compiled.match(text) if "x" in found else self._compiled.search(text)
-            if (match is not None) == ("v" in found):
-                if pending:
+            if not self._hit(text):
+                if pending and not silent:
                     pending -= 1
                     await self._call.stdout.write(text + b"\n")
-                elif before_count:
-                    before = [*before, text][-before_count:]
+                elif kept:
+                    before = [*before, text][-kept:]
                 continue
             count += 1
             self._any = True
             if "q" in found:
                 return True
-            if found.keys() & {"c", "l", "L"}:
-                continue
-            for earlier in before:
-                await self._call.stdout.write(earlier + b"\n")
-            before, pending = [], after
-            label = (prefix + (f"{number}:" if "n" in found else "")).encode("latin-1")
-            if "o" in found and match is not None:
-                for part in self._compiled.finditer(text):
-                    await self._call.stdout.write(label + part[0] + b"\n")
-            else:
-                await self._call.stdout.write(label + text + b"\n")
+            if not silent:
+                label = prefix + (f"{number}:" if "n" in found else "")
+                await self._show(label.encode("latin-1"), text, before)
+                before, pending = [], after
             if limit and count >= limit:
                 break
-        if "c" in found:
-            await self._call.out(f"{prefix}{count}\n")
-        elif ("l" in found and count) or ("L" in found and not count):
-            await self._call.out(f"{name}\n")
+        await self._totals(name, prefix, count)
         return count > 0
+
+    def _hit(self, text: bytes) -> bool:
+        search = self._compiled.match if "x" in self._found else self._compiled.search
+        return (search(text) is not None) != ("v" in self._found)
+
+    async def _show(self, label: bytes, text: bytes, before: list[bytes]) -> None:
+        for earlier in before:
+            await self._call.stdout.write(earlier + b"\n")
+        if "o" in self._found and "v" not in self._found:
+            for part in self._compiled.finditer(text):
+                await self._call.stdout.write(label + part[0] + b"\n")
+        else:
+            await self._call.stdout.write(label + text + b"\n")
+
+    async def _totals(self, name: str, prefix: str, count: int) -> None:
+        if "c" in self._found:
+            await self._call.out(f"{prefix}{count}\n")
+        elif ("l" in self._found and count) or ("L" in self._found and not count):
+            await self._call.out(f"{name}\n")
 
 
 def _leading_number(text: bytes) -> float:
@@ -359,7 +374,11 @@ async def sort(call: Call) -> int:
         if column >= 0:
             cells = line.split(separator)
             text = cells[column] if column < len(cells) else b""
-        return (_leading_number(text), b"") if numeric else (0.0, text.lower() if "f" in found else text)
+        return (
+            (_leading_number(text), b"")
+            if numeric
+            else (0.0, text.lower() if "f" in found else text)
+        )
 
     ordered = sorted(sorted(lines), key=key)
     if "r" in found or "r" in field:
@@ -391,7 +410,7 @@ def _ranges(text: str) -> list[tuple[int, int]]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not (first or last) or not (first + last).isdigit():
-            raise UsageFault(f"invalid field value '{text}'")
+            raise UsageError(f"invalid field value '{text}'")
         start = int(first or 1)
         found.append((start, int(last or 1 << 30) if dash else start))
     return found
@@ -425,7 +444,17 @@ async def cut(call: Call) -> int:
     return int(call.failed)
 
 
-_ESCAPES = {"e": "\x1b", "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\"}
+_ESCAPES = {
+    "e": "\x1b",
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "\\": "\\",
+}
 _SETS = {
     "[:upper:]": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "[:lower:]": "abcdefghijklmnopqrstuvwxyz",
@@ -453,7 +482,10 @@ def _set(text: str) -> str:
         text = text.replace(name, chars)
     text = _octal(text)
     return re.sub(
-        r"(.)-(.)", lambda m: "".join(map(chr, range(ord(m[1]), ord(m[2]) + 1))), text, flags=re.DOTALL
+        r"(.)-(.)",
+        lambda m: "".join(map(chr, range(ord(m[1]), ord(m[2]) + 1))),
+        text,
+        flags=re.DOTALL,
     )
 
 
@@ -505,13 +537,15 @@ async def echo(call: Call) -> int:
     return 0
 
 
-_FORMAT = re.compile(r"%%|%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?([sdiouxXcbeEfgG])|\\([0-7]{1,3}|.)|.", re.DOTALL)
+_FORMAT = re.compile(
+    r"%%|%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?([sdiouxXcbeEfgG])|\\([0-7]{1,3}|.)|.", re.DOTALL
+)
 
 
 async def printf(call: Call) -> int:
     """Print by a format."""
     if not call.args:
-        raise UsageFault("usage: printf format [arg ...]")
+        raise UsageError("usage: printf format [arg ...]")
     form, values = call.args[0], list(call.args[1:])
     out: list[str] = []
     status = 0
@@ -549,7 +583,9 @@ def _formatted(match: re.Match[str], values: list[str]) -> tuple[str, bool]:
     try:
         if kind in "eEfgG":
             return (spec + kind) % float(value or 0), True
-        number = int(value, 0) if value and not re.fullmatch(r"0\d+", value) else int(value or "0", 8)
+        number = (
+            int(value, 0) if value and not re.fullmatch(r"0\d+", value) else int(value or "0", 8)
+        )
         return (spec + ("d" if kind in "diu" else kind)) % number, True
     except ValueError:
         return (spec + "d") % 0, False
@@ -572,7 +608,11 @@ async def sed(call: Call) -> int:
     """Print lines by number (`-n 3,9p`), delete them, or substitute (`s/a/b/g`)."""
     found, names = options(call.args, "nrEu", "e")
     script = found["e"] if "e" in found else (names.pop(0) if names else "")
-    commands = [_sed_command(one.strip(), extended=bool(found.keys() & {"r", "E"})) for one in script.split(";") if one.strip()]
+    commands = [
+        _sed_command(one.strip(), extended=bool(found.keys() & {"r", "E"}))
+        for one in script.split(";")
+        if one.strip()
+    ]
     lines = await _lines(call, names)
     for number, line in enumerate(lines, 1):
         text, shown, again = line, "n" not in found, 0
@@ -611,27 +651,43 @@ _SedCommand = tuple[
 
 
 def _sed_command(text: str, *, extended: bool) -> _SedCommand:
-    match = re.fullmatch(r"(?:(\d+|\$)(?:,(\d+|\$))?|/((?:[^/\\]|\\.)*)/)?\s*([pdqs].*)", text, re.DOTALL)
+    match = re.fullmatch(
+        r"(?:(\d+|\$)(?:,(\d+|\$))?|/((?:[^/\\]|\\.)*)/)?\s*([pdqs].*)", text, re.DOTALL
+    )
     if match is None:
-        raise UsageFault(f"-e expression #1, char {len(text)}: unknown command")
+        raise UsageError(f"-e expression #1, char {len(text)}: unknown command")
     first = None if match[1] is None else (-1 if match[1] == "$" else int(match[1]))
     last = first if match[2] is None else (-1 if match[2] == "$" else int(match[2]))
     pattern = None
     if match[3] is not None:
-        pattern = re.compile(_basic_to_python(match[3], extended=extended, fixed=False).encode("latin-1"))
+        pattern = re.compile(
+            _basic_to_python(match[3], extended=extended, fixed=False).encode("latin-1")
+        )
     action = match[4]
     if action[0] != "s" or len(action) < 4:
         return first, last, pattern, action[0], None
     parts = re.split(rf"(?<!\\){re.escape(action[1])}", action[2:])
     if len(parts) != 3:
-        raise UsageFault("-e expression #1, char 0: unterminated `s' command")
-    expression = _basic_to_python(parts[0].replace("\\" + action[1], action[1]), extended=extended, fixed=False)
-    replacement = re.sub(r"(?<!\\)&", r"\\g<0>", parts[1]).replace("\\" + action[1], action[1]).replace("\\&", "&")
-    return first, last, pattern, "s", (
-        re.compile(expression.encode("latin-1")),
-        replacement.encode("latin-1"),
-        0 if "g" in parts[2] else 1,
-        "p" in parts[2],
+        raise UsageError("-e expression #1, char 0: unterminated `s' command")
+    expression = _basic_to_python(
+        parts[0].replace("\\" + action[1], action[1]), extended=extended, fixed=False
+    )
+    replacement = (
+        re.sub(r"(?<!\\)&", r"\\g<0>", parts[1])
+        .replace("\\" + action[1], action[1])
+        .replace("\\&", "&")
+    )
+    return (
+        first,
+        last,
+        pattern,
+        "s",
+        (
+            re.compile(expression.encode("latin-1")),
+            replacement.encode("latin-1"),
+            0 if "g" in parts[2] else 1,
+            "p" in parts[2],
+        ),
     )
 
 
@@ -639,12 +695,23 @@ async def awk(call: Call) -> int:
     """`{print $N, ...}` with an optional /pattern/ or condition on NR."""
     found, names = options(call.args, "", "Fv")
     program = names.pop(0) if names else ""
-    match = re.fullmatch(r"\s*(?:/((?:[^/\\]|\\.)*)/|NR\s*([<>=!]=?)\s*(\d+))?\s*(?:\{\s*print\s*(.*?)\s*;?\s*\})?\s*", program, re.DOTALL)
+    match = re.fullmatch(
+        r"\s*(?:/((?:[^/\\]|\\.)*)/|NR\s*([<>=!]=?)\s*(\d+))?\s*(?:\{\s*print\s*(.*?)\s*;?\s*\})?\s*",
+        program,
+        re.DOTALL,
+    )
     if match is None:
         await call.error("awk: only patterns and print are known here")
         return 2
     pattern = re.compile(match[1].encode("latin-1")) if match[1] is not None else None
-    compare = {"==": "__eq__", "!=": "__ne__", "<": "__lt__", ">": "__gt__", "<=": "__le__", ">=": "__ge__"}
+    compare = {
+        "==": "__eq__",
+        "!=": "__ne__",
+        "<": "__lt__",
+        ">": "__gt__",
+        "<=": "__le__",
+        ">=": "__ge__",
+    }
     for number, line in enumerate(await _lines(call, names), 1):
         if pattern is not None and not pattern.search(line):
             continue
