@@ -17,7 +17,7 @@ _PARAMS_GIB = 133.0
 _PCE_GIB = 25.7
 _FETCH_LIMIT_SECONDS = 5400.0
 _BENCH_LIMIT_SECONDS = 2700.0
-_NEARLY_FULL = 0.97
+_FIRST_FRACTION = 0.1
 _BEFORE_PARAMS = frozenset({Stage.BOOT, Stage.PARAM_FETCH})
 _BEFORE_PCE = frozenset({Stage.PARAMS_DONE, Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP})
 _BENCH = frozenset({Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART,
@@ -40,6 +40,8 @@ def _memory(clues: Clues) -> Iterator[Finding]:
     probe = clues.case.probe
     limit = probe.memory_max_bytes if probe is not None else None
     if limit is None:
+        if said:
+            yield make("memory_overcommit_risk", facts=said, confidence=0.6)
         return
     budget = clues.last("mark.budget")
     workers = clues.last("mark.workers", "mark.restart_daemon")
@@ -116,6 +118,9 @@ def _deadline(clues: Clues) -> Iterator[Finding]:
         return
     in_fetch = case.stage is Stage.PARAM_FETCH
     if not in_fetch and case.stage not in _BENCH:
+        return
+    # A first proof or megabyte is no pace yet.
+    if (progress.fraction or 0.0) < _FIRST_FRACTION:
         return
     limit = _FETCH_LIMIT_SECONDS if in_fetch else _BENCH_LIMIT_SECONDS
     stages = _BEFORE_PARAMS if in_fetch else _BENCH

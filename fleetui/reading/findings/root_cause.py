@@ -102,8 +102,13 @@ def _with_echoes(root: Finding, best: list[Finding], roots: list[Finding]) -> Fi
     return msgspec.structs.replace(
         root,
         severity=severity,
-        evidence=_joined(root.evidence, *(echo.evidence[:2] for echo in echoes)),
+        evidence=_joined(root.evidence, *(echo.evidence[: _shown(echo)] for echo in echoes)),
     )
+
+
+def _shown(echo: Finding) -> int:
+    """How much of a consequence is told: a stall is a walk through the host, not one line."""
+    return 8 if echo.category == "stage_stalled" else 2
 
 
 def _joined(*groups: tuple[Evidence, ...]) -> tuple[Evidence, ...]:

@@ -23,7 +23,11 @@ def _lines(clues: Clues) -> Iterator[Finding]:
     if refused:
         # One refusal alone may be a key that has not arrived yet; a reason makes it certain.
         reasons = clues.rule("mark.ssh_key_refused_by_api", "mark.ssh_worked")
-        alone = len(refused) == 1 and not reasons and clues.count("ssh_auth_failed") == 1
+        alone = (
+            clues.count("ssh_auth_failed") == 1
+            and not reasons
+            and "permission denied (" in refused[0].text.lower()
+        )
         yield make(
             "ssh_auth_failed",
             facts=refused,

@@ -1,0 +1,67 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from fleetui.reports.diagnose import DiagnoseError, answer_text, diagnose_file, diagnose_folder
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def test_answer_has_the_fixed_form() -> None:
+    answer = diagnose_folder(DATA / "hosts" / "f01_broken_pipe_warmup")
+    assert set(answer) == {"stage", "findings"}
+    finding = answer["findings"][0]
+    assert {"category", "severity", "confidence", "summary", "advice", "evidence"} <= set(finding)
+    assert all(set(proof) == {"source", "line", "text"} for proof in finding["evidence"])
+    assert json.loads(json.dumps(answer)) == answer
+
+
+def test_text_for_the_terminal_leads_with_the_root_cause() -> None:
+    text = answer_text(diagnose_folder(DATA / "hosts" / "f04_restart_port_in_use"))
+    assert text.splitlines()[0] == "Stage reached: daemon_restart"
+    assert "Root cause: daemon_port_in_use (critical" in text
+    assert "/tmp/cuzk-bench-daemon.log:302" in text
+    assert "Nothing wrong found." in answer_text(diagnose_folder(DATA / "hosts" / "b_success"))
+
+
+def test_rows_of_the_api_are_told_apart() -> None:
+    answer = diagnose_file(DATA / "vast_instances.json", "vast")
+    named = {
+        finding["summary"].split(":")[0]: finding["category"] for finding in answer["findings"]
+    }
+    assert named == {
+        "instance 41201455": "vast_container_start_failed",
+        "instance 41188031": "vast_host_offline",
+        "instance 41193660": "vast_host_offline",
+        "instance 41197215": "vast_outbid",
+    }
+
+
+def test_a_page_of_rows_and_rows_one_a_line_are_the_same(tmp_path: Path) -> None:
+    rows = [entry["instance"] for entry in json.loads((DATA / "vast_instances.json").read_text())]
+    page = tmp_path / "page.json"
+    page.write_text(json.dumps({"success": True, "instances": rows, "next_token": None}))
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text("\n".join(json.dumps(row) for row in rows))
+    assert diagnose_file(page, "vast") == diagnose_file(lines, "vast")
+
+
+@pytest.mark.parametrize(
+    ("alias", "kind"), [("vast_api", "vast"), ("kernel", "dmesg"), ("nvidia-smi", "nvidia_smi")]
+)
+def test_other_names_of_a_stream(alias: str, kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("nothing\n")
+    assert diagnose_file(file, alias) == diagnose_file(file, kind)
+
+
+def test_what_cannot_be_looked_into_is_said(tmp_path: Path) -> None:
+    with pytest.raises(DiagnoseError, match="no stream kind"):
+        diagnose_file(tmp_path, "poetry")
+    with pytest.raises(DiagnoseError, match="missing"):
+        diagnose_file(tmp_path / "missing", "daemon")
+    with pytest.raises(DiagnoseError):
+        diagnose_folder(tmp_path / "missing")
+    with pytest.raises(DiagnoseError):
+        diagnose_folder(tmp_path)

@@ -1,0 +1,301 @@
+"""Rules that need time, probes, rows or the connection."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fleetui.domain.finding import Finding, Severity
+from fleetui.domain.host import FileState, Gpu, Probe, Process, SshOutcome, SshState
+from fleetui.domain.instance import Instance
+from fleetui.domain.stage import Progress, Stage, StageSpan
+from fleetui.domain.stream import Fact
+from fleetui.domain.text import SafeText, sanitise
+from fleetui.reading.case import Case, StreamTail
+from fleetui.reading.findings import diagnose
+from fleetui.reading.findings.risk import config_drift
+
+NOW = 1_800_000_000.0
+GIB = 1 << 30
+SHELL = Process(
+    pid=369, args=sanitise("/bin/bash /usr/local/bin/entrypoint.sh"), wait_channel=sanitise("do_wait")
+)  # fmt: skip
+DAEMON = Process(pid=874, args=sanitise("cuzk-daemon --config x"), elapsed_seconds=4000.0)
+
+
+def gpus(*loads: float, **more: Any) -> tuple[Gpu, ...]:
+    return tuple(Gpu(index=at, utilization=load, **more) for at, load in enumerate(loads))
+
+
+def tail(kind: str, text: str, age: float) -> StreamTail:
+    return StreamTail(
+        source=f"/tmp/{kind}.log", kind=kind, generation=1, last_line=9, last_offset=99,
+        last_text=sanitise(text), lines=9, grown_at=NOW - age,
+    )  # fmt: skip
+
+
+def fact(
+    rule: str, age: float = 60.0, *, line: int = 1, kind: str = "daemon", **fields: str
+) -> Fact:
+    return Fact(
+        rule=rule, kind=kind, source=f"/tmp/{kind}.log", generation=1, offset=line * 10, line=line,
+        text=sanitise(rule), at=NOW - age, fields=fields,
+    )  # fmt: skip
+
+
+def case(stage: Stage, **fields: Any) -> Case:
+    return Case(now=NOW, live=True, stage=stage, **fields)
+
+
+def first(findings: tuple[Finding, ...]) -> str | None:
+    return findings[0].category if findings else None
+
+
+IDLE = Probe(at=NOW - 5, gpus=gpus(0.0), processes=(SHELL,))
+BUSY = Probe(at=NOW - 5, gpus=gpus(97.0), processes=(SHELL, DAEMON))
+
+
+def test_silence_with_an_idle_gpu_is_a_stall_but_not_before_its_time() -> None:
+    bench = (tail("bench", "submitting proof", 900.0), tail("daemon", "SYNTH_START", 800.0))
+    findings = diagnose(case(Stage.WARMUP, tails=bench, probe=IDLE))
+    assert first(findings) == "stage_stalled"
+    assert "13 minutes" in findings[0].summary
+    told = {proof.source for proof in findings[0].evidence}
+    assert {"probe:ps", "probe:nvidia-smi", "/tmp/bench.log", "/tmp/daemon.log"} <= told
+    assert diagnose(case(Stage.WARMUP, tails=bench, probe=BUSY)) == ()
+    fresh = (tail("bench", "submitting proof", 100.0),)
+    assert diagnose(case(Stage.WARMUP, tails=fresh, probe=IDLE)) == ()
+
+
+def test_silence_of_a_lost_connection_proves_nothing() -> None:
+    lost = SshOutcome(state=SshState.LOST, at=NOW, attempts=1)
+    bench = (tail("bench", "submitting proof", 9000.0),)
+    assert diagnose(case(Stage.WARMUP, tails=bench, probe=IDLE, ssh=lost)) == ()
+    old = msgspec.structs.replace(IDLE, at=NOW - 9000)
+    assert diagnose(case(Stage.WARMUP, tails=bench, probe=old)) == ()
+
+
+def test_silent_fetch_is_a_stalled_fetch() -> None:
+    setup = (tail("setup", "[#e55c76 1GiB/44GiB(2%)]", 600.0),)
+    assert first(diagnose(case(Stage.PARAM_FETCH, tails=setup, probe=IDLE))) == "params_fetch_stall"
+
+
+def test_benchmark_past_its_limit() -> None:
+    spans = (
+        StageSpan(stage=Stage.C1_DOWNLOAD, started_at=NOW - 3000),
+        StageSpan(stage=Stage.BENCH, started_at=NOW - 2000),
+    )
+    findings = diagnose(case(Stage.BENCH, spans=spans, probe=BUSY))
+    assert first(findings) == "bench_timeout"
+    assert "50 minutes" in findings[0].summary
+
+
+def test_idle_and_paid() -> None:
+    before = Probe(at=NOW - 3600, gpus=gpus(0.0, 1.0))
+    after = Probe(at=NOW - 1, gpus=gpus(0.0, 0.0), processes=(SHELL, DAEMON))
+    paid = Instance(instance_id=1, cost_per_hour=0.8, actual_status=sanitise("running"))
+    idle = case(Stage.RUNNING, probe=after, first_probe=before, instance=paid)
+    findings = diagnose(idle)
+    assert first(findings) == "gpu_idle_paid"
+    assert "$0.80/h" in findings[0].summary
+    worked = msgspec.structs.replace(idle, facts=(fact("mark.proof_passed", 60.0),))
+    assert diagnose(worked) == ()
+    once_busy = msgspec.structs.replace(
+        idle, first_probe=Probe(at=NOW - 3600, gpus=gpus(0.0, 90.0))
+    )
+    assert diagnose(once_busy) == ()
+
+
+@pytest.mark.parametrize(
+    ("workers", "limit", "category"),
+    [
+        ("16", 540, None),
+        ("20", 256, "memory_overcommit_risk"),
+        ("4", 128, "memory_overcommit_risk"),
+    ],
+)
+def test_memory_of_the_daemon_without_a_budget(
+    workers: str, limit: int, category: str | None
+) -> None:
+    probe = msgspec.structs.replace(BUSY, memory_max_bytes=limit * GIB)
+    facts = (fact("mark.workers", workers=workers),)
+    assert first(diagnose(case(Stage.BENCH, era="O", facts=facts, probe=probe))) == category
+
+
+def test_budget_over_the_containers_limit() -> None:
+    probe = msgspec.structs.replace(BUSY, memory_max_bytes=256 * GIB)
+    findings = diagnose(
+        case(Stage.RUNNING, era="N", facts=(fact("mark.budget", gib="499"),), probe=probe)
+    )
+    assert first(findings) == "memory_overcommit_risk"
+    assert findings[0].severity is Severity.WARNING
+    assert "499 GiB" in findings[0].summary
+    assert "256 GiB" in findings[0].summary
+
+
+def test_disk_that_cannot_hold_what_is_to_come() -> None:
+    small = Probe(at=NOW, disk_total_kib=100 << 20, disk_available_kib=90 << 20)
+    findings = diagnose(case(Stage.PARAM_FETCH, probe=small))
+    assert first(findings) == "disk_shortfall_risk"
+    fetched = Progress(what=SafeText("parameters"), done=120.0 * GIB, total=133.0 * GIB, unit="B")
+    assert diagnose(case(Stage.PARAM_FETCH, probe=small, progress=fetched)) == ()
+    assert first(diagnose(case(Stage.WARMUP, probe=Probe(at=NOW, disk_available_kib=9 << 20)))) == (
+        "disk_shortfall_risk"
+    )
+    cached = (FileState(path="/p/pce-porep-32g.bin", size=27 << 30),)
+    there = Probe(at=NOW, disk_available_kib=9 << 20, files=cached)
+    assert diagnose(case(Stage.WARMUP, probe=there)) == ()
+
+
+def test_full_disk() -> None:
+    assert (
+        first(diagnose(case(Stage.WARMUP, probe=Probe(at=NOW, disk_available_kib=12.0))))
+        == "disk_full"
+    )
+
+
+def test_deadline_at_this_pace() -> None:
+    spans = (StageSpan(stage=Stage.PARAM_FETCH, started_at=NOW - 3000),)
+    slow = Progress(
+        what=SafeText("parameters"), done=40e9, total=143e9, unit="B", eta_seconds=8000.0,
+        eta_low_seconds=6000.0,
+    )  # fmt: skip
+    findings = diagnose(case(Stage.PARAM_FETCH, spans=spans, progress=slow))
+    assert first(findings) == "stage_deadline_risk"
+    assert "150 minutes" in findings[0].summary
+    early = msgspec.structs.replace(slow, done=1e9)
+    assert diagnose(case(Stage.PARAM_FETCH, spans=spans, progress=early)) == ()
+
+
+def test_new_card_with_an_old_driver_is_warned_of() -> None:
+    card = gpus(5.0, name=sanitise("NVIDIA GeForce RTX 5090"), driver_version=sanitise("560.35.03"))
+    findings = diagnose(case(Stage.BOOT, probe=Probe(at=NOW, gpus=card)))
+    assert first(findings) == "gpu_driver_too_old"
+    assert findings[0].severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("reasons", "temperature", "category"),
+    [(0x4, 60.0, None), (0x0, 70.0, None), (0x40, 92.0, "gpu_thermal_or_power_limit"),
+     (0x8, 60.0, "gpu_thermal_or_power_limit"), (0x0, 95.0, "gpu_thermal_or_power_limit")],
+)  # fmt: skip
+def test_heat_and_power(reasons: int, temperature: float, category: str | None) -> None:
+    card = gpus(99.0, throttle_reasons=reasons, temperature=temperature)
+    assert first(diagnose(case(Stage.RUNNING, probe=Probe(at=NOW, gpus=card)))) == category
+
+
+def test_kills_counted_before_we_came_accuse_nobody() -> None:
+    old = Probe(at=NOW - 900, memory_events={"oom_kill": 2})
+    same = Probe(at=NOW, memory_events={"oom_kill": 2})
+    risen = Probe(at=NOW, memory_events={"oom_kill": 3, "oom": 3, "max": 9})
+    assert diagnose(case(Stage.RUNNING, first_probe=old, probe=same)) == ()
+    assert first(diagnose(case(Stage.RUNNING, first_probe=old, probe=risen))) == "cgroup_oom_kill"
+
+
+def test_connection_cut_while_the_daemon_lives_on() -> None:
+    facts = (fact("prover_lost.h2", 60.0, kind="bench"),)
+    findings = diagnose(case(Stage.RUNNING, facts=facts, probe=BUSY))
+    assert first(findings) == "grpc_connection_broken"
+    reborn = msgspec.structs.replace(DAEMON, elapsed_seconds=20.0)
+    probe = msgspec.structs.replace(BUSY, processes=(SHELL, reborn))
+    assert first(diagnose(case(Stage.RUNNING, facts=facts, probe=probe))) == "prover_lost"
+
+
+def test_three_starts_in_ten_minutes_are_a_loop_and_two_are_not() -> None:
+    starts = tuple(fact("mark.daemon_starting", 500.0 - 200 * n, line=n + 1) for n in range(3))
+    ready = tuple(fact("mark.daemon_ready", 499.0 - 200 * n, line=n + 50) for n in range(3))
+    findings = diagnose(case(Stage.RUNNING, facts=starts + ready))
+    assert first(findings) == "daemon_crash_loop"
+    assert diagnose(case(Stage.RUNNING, facts=starts[:2] + ready)) == ()
+
+
+def row(**fields: Any) -> Instance:
+    texts = {
+        name: sanitise(value) if isinstance(value, str) else value for name, value in fields.items()
+    }
+    return Instance(instance_id=7, **texts)
+
+
+@pytest.mark.parametrize(
+    ("instance", "category"),
+    [
+        (row(actual_status="running", intended_status="running"), None),
+        (row(actual_status="stopped", intended_status="stopped", cur_state="stopped"), None),
+        (
+            row(actual_status="exited", intended_status="stopped", cur_state="stopped", is_bid=True),
+            "vast_outbid",
+        ),
+        (row(actual_status="offline", intended_status="running"), "vast_host_offline"),
+        (row(actual_status="unknown", intended_status="running"), "vast_host_offline"),
+        (row(actual_status="exited", intended_status="running"), "vast_exited"),
+        (row(actual_status="loading", start_date=NOW - 300), None),
+        (row(actual_status="loading", start_date=NOW - 1300), "vast_not_starting"),
+        (row(actual_status=None, intended_status="running", start_date=NOW - 1300), "vast_not_starting"),
+        (
+            row(
+                actual_status="created", intended_status="running",
+                status_msg="OCI runtime create failed: unresolvable CDI devices", start_date=NOW - 20,
+            ),
+            "vast_container_start_failed",
+        ),
+        (
+            row(
+                actual_status="loading", start_date=NOW - 20,
+                status_msg="Error response from daemon: No such container: C.7",
+            ),
+            None,
+        ),
+    ],
+)  # fmt: skip
+def test_rows_of_the_api(instance: Instance, category: str | None) -> None:
+    assert first(diagnose(case(Stage.LOADING, instance=instance))) == category
+
+
+@pytest.mark.parametrize(
+    ("state", "attempts", "uptime", "category", "severity"),
+    [
+        (SshState.CONNECTED, 0, 900.0, None, None),
+        (SshState.REFUSED, 1, 900.0, None, None),
+        (SshState.REFUSED, 5, 60.0, None, None),
+        (SshState.TIMED_OUT, 5, 900.0, "ssh_unreachable", Severity.WARNING),
+        (SshState.AUTH_FAILED, 1, 900.0, "ssh_auth_failed", Severity.WARNING),
+        (SshState.AUTH_FAILED, 4, 900.0, "ssh_auth_failed", Severity.CRITICAL),
+        (SshState.HOST_KEY_CHANGED, 1, 900.0, "ssh_host_key_changed", Severity.CRITICAL),
+    ],
+)
+def test_our_own_connection(
+    state: SshState, attempts: int, uptime: float, category: str | None, severity: Severity | None
+) -> None:
+    outcome = SshOutcome(state=state, at=NOW, address="203.0.113.5:20000", attempts=attempts)
+    instance = row(actual_status="running", intended_status="running")
+    instance = msgspec.structs.replace(instance, uptime_seconds=uptime)
+    findings = diagnose(case(Stage.BOOT, ssh=outcome, instance=instance))
+    assert first(findings) == category
+    assert (findings[0].severity if findings else None) == severity
+
+
+def test_dead_host_explains_dead_ssh() -> None:
+    outcome = SshOutcome(state=SshState.AUTH_FAILED, at=NOW, attempts=9)
+    offline = row(actual_status="offline", intended_status="running")
+    findings = diagnose(case(Stage.RUNNING, ssh=outcome, instance=offline))
+    assert [one.category for one in findings] == ["vast_host_offline"]
+    assert any(proof.source == "ssh" for proof in findings[0].evidence)
+
+
+def test_siblings_that_differ() -> None:
+    usual = case(Stage.RUNNING, era="N", instance=row(image="curio-cuzk:latest"))
+    odd = case(Stage.RUNNING, era="O", instance=row(image="curio-cuzk:latest"))
+    finding = config_drift(odd, [usual] * 4)
+    assert finding is not None
+    assert finding.category == "config_drift"
+    assert finding.severity is Severity.INFO
+    assert config_drift(usual, [usual, usual, odd]) is None
+    assert config_drift(odd, [usual]) is None
+
+
+def test_cards_that_differ_in_one_host() -> None:
+    cards = (
+        Gpu(index=0, name=sanitise("NVIDIA GeForce RTX 3090")),
+        Gpu(index=1, name=sanitise("NVIDIA GeForce RTX 4090")),
+    )
+    assert first(diagnose(case(Stage.BOOT, probe=Probe(at=NOW, gpus=cards)))) == "config_drift"
