@@ -52,7 +52,7 @@ class Database:
             raise store_error(error, path) from error
         database = cls(path, connection)
         try:
-            await database._hop(lambda raw: _prepare(raw, path, viewer=viewer))
+            await database._hop(lambda raw: prepare_connection(raw, path, viewer=viewer))
         except BaseException:
             await database.close()
             raise
@@ -103,7 +103,12 @@ def _transaction(raw: sqlite3.Connection, begin: str, work: Work[T]) -> T:
     return result
 
 
-def _prepare(raw: sqlite3.Connection, path: Path, *, viewer: bool) -> None:
+def prepare_connection(raw: sqlite3.Connection, path: Path, *, viewer: bool) -> None:
+    """Set a new connection up: WAL, durable at checkpoints, tables there, viewers guarded.
+
+    Raises:
+        StoreError: the file is of another version or another program.
+    """
     _enter_wal(raw)
     raw.execute("PRAGMA synchronous = NORMAL")
     raw.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
