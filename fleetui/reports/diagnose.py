@@ -5,6 +5,7 @@ It runs the very path that the live collector runs: bytes, lines, facts, finding
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def diagnose_folder(path: Path) -> dict[str, Any]:
         DiagnoseError: the folder holds nothing to read or is damaged.
     """
     try:
-        reader, end = replay(path, load("cuzk"))
+        reader, end = replay(path, _profile())
     except (ReplayError, OSError) as error:
         raise DiagnoseError(str(error)) from error
     reading = reader.reading(end, live=False)
@@ -76,7 +77,7 @@ def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise DiagnoseError(message) from error
-    profile = load("cuzk")
+    profile = _profile()
     if kind == "vast":
         values = _json_values(data)
         rows = [row for value in values for row in _rows(value)]
@@ -93,6 +94,11 @@ def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
         reader.observe_probe(Probe(at=at, gpus=shown.gpus))
     reading = reader.reading(at, live=False)
     return _answer(str(reader.case(at, live=False).stage), reading.findings)
+
+
+@lru_cache(maxsize=1)
+def _profile() -> Profile:
+    return load("cuzk")
 
 
 def answer_text(answer: Mapping[str, Any]) -> str:

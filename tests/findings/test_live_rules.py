@@ -6,7 +6,18 @@ import msgspec
 import pytest
 
 from fleetui.domain.finding import Finding, Severity
-from fleetui.domain.host import FileState, Gpu, Probe, Process, SshOutcome, SshState
+from fleetui.domain.host import (
+    DaemonStatus,
+    FileState,
+    Gpu,
+    Partition,
+    Pipeline,
+    Probe,
+    Process,
+    SshOutcome,
+    SshState,
+    StatusCounters,
+)
 from fleetui.domain.instance import Instance
 from fleetui.domain.stage import Progress, Stage, StageSpan
 from fleetui.domain.stream import Fact
@@ -18,12 +29,14 @@ from fleetui.reading.findings.risk import config_drift
 NOW = 1_800_000_000.0
 GIB = 1 << 30
 SHELL = Process(
-    pid=369, args=sanitise("/bin/bash /usr/local/bin/entrypoint.sh"), wait_channel=sanitise("do_wait")
-)  # fmt: skip
+    pid=369,
+    args=sanitise("/bin/bash /usr/local/bin/entrypoint.sh"),
+    wait_channel=sanitise("do_wait"),
+)
 DAEMON = Process(pid=874, args=sanitise("cuzk-daemon --config x"), elapsed_seconds=4000.0)
 
 
-def gpus(*loads: float, **more: Any) -> tuple[Gpu, ...]:
+def gpus(*loads: float, **more: Any) -> tuple[Gpu, ...]:  # noqa: ANN401 - any field
     return tuple(Gpu(index=at, utilization=load, **more) for at, load in enumerate(loads))
 
 
@@ -43,7 +56,7 @@ def fact(
     )  # fmt: skip
 
 
-def case(stage: Stage, **fields: Any) -> Case:
+def case(stage: Stage, **fields: Any) -> Case:  # noqa: ANN401 - any field
     return Case(now=NOW, live=True, stage=stage, **fields)
 
 
@@ -209,8 +222,8 @@ def test_three_starts_in_ten_minutes_are_a_loop_and_two_are_not() -> None:
     assert diagnose(case(Stage.RUNNING, facts=starts[:2] + ready)) == ()
 
 
-def row(**fields: Any) -> Instance:
-    texts = {
+def row(**fields: Any) -> Instance:  # noqa: ANN401 - any field
+    texts: dict[str, Any] = {
         name: sanitise(value) if isinstance(value, str) else value for name, value in fields.items()
     }
     return Instance(instance_id=7, **texts)
@@ -222,7 +235,10 @@ def row(**fields: Any) -> Instance:
         (row(actual_status="running", intended_status="running"), None),
         (row(actual_status="stopped", intended_status="stopped", cur_state="stopped"), None),
         (
-            row(actual_status="exited", intended_status="stopped", cur_state="stopped", is_bid=True),
+            row(
+                actual_status="exited", intended_status="stopped", cur_state="stopped",
+                is_bid=True,
+            ),
             "vast_outbid",
         ),
         (row(actual_status="offline", intended_status="running"), "vast_host_offline"),
@@ -230,11 +246,12 @@ def row(**fields: Any) -> Instance:
         (row(actual_status="exited", intended_status="running"), "vast_exited"),
         (row(actual_status="loading", start_date=NOW - 300), None),
         (row(actual_status="loading", start_date=NOW - 1300), "vast_not_starting"),
-        (row(actual_status=None, intended_status="running", start_date=NOW - 1300), "vast_not_starting"),
+        (row(intended_status="running", start_date=NOW - 1300), "vast_not_starting"),
         (
             row(
                 actual_status="created", intended_status="running",
-                status_msg="OCI runtime create failed: unresolvable CDI devices", start_date=NOW - 20,
+                status_msg="OCI runtime create failed: unresolvable CDI devices",
+                start_date=NOW - 20,
             ),
             "vast_container_start_failed",
         ),
@@ -299,3 +316,17 @@ def test_cards_that_differ_in_one_host() -> None:
         Gpu(index=1, name=sanitise("NVIDIA GeForce RTX 4090")),
     )
     assert first(diagnose(case(Stage.BOOT, probe=Probe(at=NOW, gpus=cards)))) == "config_drift"
+
+
+def test_daemons_own_account_of_failures() -> None:
+    failed = Pipeline("a", total_partitions=10, partitions=(Partition(3, "failed"), Partition(4)))
+    status = DaemonStatus(
+        uptime_secs=500.0, pipelines=(failed,), counters=StatusCounters(total_failed=2), at=NOW
+    )
+    findings = diagnose(case(Stage.RUNNING, status=status, probe=BUSY))
+    assert first(findings) == "proof_invalid"
+    assert findings[0].count == 2
+    clean = msgspec.structs.replace(status, counters=StatusCounters(total_completed=7))
+    assert first(diagnose(case(Stage.RUNNING, status=clean, probe=BUSY))) == "job_lost"
+    healthy = msgspec.structs.replace(clean, pipelines=())
+    assert diagnose(case(Stage.RUNNING, status=healthy, probe=BUSY)) == ()

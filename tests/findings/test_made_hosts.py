@@ -3,13 +3,17 @@
 from pathlib import Path
 
 import pytest
+
 from made_hosts import MadeHost
 
 BENCH = "/tmp/benchmark-full.log"
 DAEMON = "/tmp/cuzk-bench-daemon.log"
 ENTRY = "/var/log/entrypoint.log"
 SETUP = "/tmp/setup.log"
-ALONE = "  PID PPID STAT WCHAN ELAPSED RSS COMMAND\n  369 1 S do_wait 05:40 3900 /bin/bash /usr/local/bin/entrypoint.sh\n"
+ALONE = (
+    "  PID PPID STAT WCHAN ELAPSED RSS COMMAND\n"
+    "  369 1 S do_wait 05:40 3900 /bin/bash /usr/local/bin/entrypoint.sh\n"
+)
 LOST = "f01_broken_pipe_warmup"
 
 
@@ -171,7 +175,8 @@ def test_old_kills_of_the_counter_do_not_accuse_a_healthy_host(tmp_path: Path) -
 
 def test_kernel_lines_of_the_probe_are_read(tmp_path: Path) -> None:
     host = MadeHost(tmp_path, LOST).probe(
-        dmesg="[ 1.0] a\n[ 2.0] b\n[ 9.3] NVRM: Xid (PCI:0000:81:00): 79, GPU has fallen off the bus.\n"
+        dmesg="[ 1.0] a\n[ 2.0] b\n"
+        "[ 9.3] NVRM: Xid (PCI:0000:81:00): 79, GPU has fallen off the bus.\n"
     )
     finding = only_critical(host, "gpu_fallen_off_bus")
     assert {"kernel", BENCH} <= sources(finding)

@@ -29,6 +29,7 @@ def look(clues: Clues) -> Iterator[Finding]:
     yield from _loop(clues)
     yield from _srs(clues)
     yield from _proofs(clues)
+    yield from _status(clues)
     lost = _lost_connections(clues)
     yield from _lost(clues, lost)
     yield from _panics(clues, lost)
@@ -184,6 +185,36 @@ def _proofs(clues: Clues) -> Iterator[Finding]:
         severity=clues.severity_after_recovery("proof_invalid", facts),
         summary=summary,
     )
+
+
+def _status(clues: Clues) -> Iterator[Finding]:
+    """Read the daemon's own account (facts: cuzk.md section 3.1)."""
+    status = clues.case.status
+    if status is None:
+        return
+    bad = status.counters.total_failed
+    if bad:
+        done = status.counters.total_completed
+        yield make(
+            "proof_invalid",
+            evidence=[remark("status", f"total_failed {bad}, total_completed {done}", status.at)],
+            confidence=0.8,
+            severity=Severity.WARNING if done else None,
+            count=bad,
+            summary=f"{bad} proof(s) failed the daemon's self-check since its start, {done} passed",
+        )
+    for job in status.pipelines:
+        failed = [part.index for part in job.partitions if part.state == "failed"]
+        if failed:
+            yield make(
+                "job_lost",
+                evidence=[
+                    remark("status", f"job {job.job_id}: partitions {failed} failed", status.at)
+                ],
+                confidence=0.7,
+                summary=f"{len(failed)} of {job.total_partitions} partitions of a job failed; the "
+                "daemon will never finish that job",
+            )
 
 
 def _lost_connections(clues: Clues) -> list[Fact]:

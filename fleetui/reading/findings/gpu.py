@@ -104,8 +104,8 @@ def _access(clues: Clues) -> Iterator[Finding]:
                 "gpu_driver_too_old",
                 facts=programs,
                 confidence=0.5,
-                summary="The prover finds no CUDA device; nothing says that the GPU is gone, so the "
-                "host's driver is most likely older than the image's CUDA",
+                summary="The prover finds no CUDA device; nothing says that the GPU is gone, so "
+                "the host's driver is most likely older than the image's CUDA",
             )
             return
     yield make("gpu_container_access_lost", facts=[*tools, *programs], confidence=0.8)
