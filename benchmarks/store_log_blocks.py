@@ -1,7 +1,7 @@
 """Log bytes in blocks against one row a line, side by side: size, write speed, reading the end.
 
 Run: python benchmarks/store_log_blocks.py [lines]. Both sides write the same lines of 20 streams
-in the same transactions (10 lines of each stream a commit, as a collector does twice a second).
+in the same transactions: 10 lines of each stream a commit (live), then 500 (catching up).
 """
 
 import random
@@ -19,7 +19,7 @@ from fleetui.store.log_blocks import append
 from fleetui.store.log_reading import read_window
 
 STREAMS = 20
-LINES_A_COMMIT = 10
+LINES_A_COMMIT = (10, 500)
 SHOWN_LINES = 2_000
 WORDS = (
     "synthesis done for partition {n} of job {j} in {ms} ms",
@@ -121,7 +121,7 @@ class Rows:
 
 
 def measure(
-    make: Callable[[sqlite3.Connection, Path], Blocks | Rows], made: list[list[bytes]]
+    make: Callable[[sqlite3.Connection, Path], Blocks | Rows], made: list[list[bytes]], step: int
 ) -> None:
     """Write everything, then read the end of each stream, and print one row of the table."""
     with tempfile.TemporaryDirectory() as folder:
@@ -130,13 +130,10 @@ def measure(
         side = make(connection, path)
         raw = sum(len(line) for stream in made for line in stream)
         start = time.perf_counter()
-        for first in range(0, len(made[0]), LINES_A_COMMIT):
+        for first in range(0, len(made[0]), step):
             side.write(
-                first / LINES_A_COMMIT / 2,
-                {
-                    number: stream[first : first + LINES_A_COMMIT]
-                    for number, stream in enumerate(made)
-                },
+                first / step / 2,
+                {number: stream[first : first + step] for number, stream in enumerate(made)},
             )
         seconds = time.perf_counter() - start
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -147,8 +144,9 @@ def measure(
             reads.append(time.perf_counter() - start)
         count = sum(map(len, made))
         print(
-            f"{side.name:<12}{path.stat().st_size / raw:>10.3f}{raw / seconds / 1e6:>10.1f}"
-            f"{count / seconds:>12,.0f}{statistics.median(reads) * 1e3:>12.2f}"
+            f"{side.name:<12}{step:>8}"
+            f"{path.stat().st_size / raw:>10.3f}{raw / seconds / 1e6:>10.1f}"
+            f"{count / seconds:>12,.0f}{statistics.median(reads) * 1e3:>14.2f}"
         )
         connection.close()
 
@@ -159,9 +157,10 @@ def main() -> None:
     made = [lines(count // STREAMS, seed) for seed in range(STREAMS)]
     raw = sum(len(line) for stream in made for line in stream)
     print(f"{count:,} lines of {STREAMS} streams, {raw / 1e6:.1f} MB")
-    print(f"{'':<12}{'size/raw':>10}{'MB/s':>10}{'lines/s':>12}{'last 2000 ms':>12}")
-    measure(Rows, made)
-    measure(Blocks, made)
+    print(f"{'':<12}{'a commit':>8}{'size/raw':>10}{'MB/s':>10}{'lines/s':>12}{'last 2000 ms':>14}")
+    for step in LINES_A_COMMIT:
+        measure(Rows, made, step)
+        measure(Blocks, made, step)
 
 
 if __name__ == "__main__":

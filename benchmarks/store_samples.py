@@ -67,26 +67,25 @@ def main() -> None:
         taken = timed(connection, instances, hours)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         count = instances * len(taken)
-        print(
-            f"{instances} instances, {hours} h of ticks every {TICK_SECONDS} s: {count:,} samples"
-        )
+        print(f"{instances} instances, {hours} h, a tick every {TICK_SECONDS} s: {count:,} samples")
         print(f"write a tick: median {statistics.median(taken) * 1e3:.1f} ms, worst", end=" ")
         print(f"{max(taken) * 1e3:.1f} ms; {count / sum(taken):,.0f} samples/s")
         print(f"disk, all three resolutions: {path.stat().st_size / count:.1f} bytes a sample")
         now = START + hours * 3600
         for name, since, step in (
             ("1 h", now - 3600, 10.0),
-            ("all in minutes", START, 60.0),
-            ("all in hours", START, 3600.0),
+            ("all, minutes", START, 60.0),
+            ("all, hours", START, 3600.0),
         ):
             start = time.perf_counter()
             points = read_samples(connection, 40_000_000, since)
             one = time.perf_counter() - start
             start = time.perf_counter()
             sums = read_fleet_samples(connection, since, step)
+            fleet = time.perf_counter() - start
             print(
-                f"{name:<16} one instance {one * 1e3:7.2f} ms ({len(points)} points)   fleet"
-                f" {(time.perf_counter() - start) * 1e3:7.2f} ms ({len(sums)} steps of {step:.0f} s)"
+                f"{name:<14} one instance {one * 1e3:7.2f} ms ({len(points)} points)"
+                f"   fleet {fleet * 1e3:7.2f} ms ({len(sums)} steps)"
             )
         connection.close()
 

@@ -21,6 +21,9 @@ Work = Callable[[sqlite3.Connection], T]
 BUSY_SECONDS = 10.0
 """How long a transaction waits for another process's one; those take milliseconds."""
 
+CHECKPOINT_PAGES = 4_096
+"""Pages of WAL (16 MiB) between checkpoints: pages written again meanwhile are copied once."""
+
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 """The log file is cut back to this once no reader holds on to it."""
 
@@ -111,6 +114,7 @@ def prepare_connection(raw: sqlite3.Connection, path: Path, *, viewer: bool) -> 
     """
     _enter_wal(raw)
     raw.execute("PRAGMA synchronous = NORMAL")
+    raw.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     raw.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
     raw.execute(f"PRAGMA cache_size = {-4_096 if viewer else -32_768}")
     raw.execute("PRAGMA temp_store = MEMORY")

@@ -16,8 +16,11 @@ from fleetui.store.schema import METRICS, RESOLUTIONS
 RETENTION_SECONDS = {10: 6 * 3600, 60: 72 * 3600, 3600: 180 * 86_400}
 """How long each resolution is kept, for each bucket size in seconds."""
 
-POINT_LIMIT = 3_000
+POINT_LIMIT = 1_000
 """Most points of one instance's chart; a longer time comes in a coarser resolution."""
+
+SUMMED_LIMIT = 50_000
+"""Most rows summed for steps below a minute; a longer time comes in minutes."""
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -102,20 +105,21 @@ def read_spreads(
     connection: sqlite3.Connection, instance_id: int, since: float
 ) -> tuple[SampleSpread, ...]:
     """Read an instance's buckets with least, mean and greatest values, like `read_samples`."""
-    found: list[tuple[float, ...]] = []
-    seconds = RESOLUTIONS[-1]
-    for seconds in RESOLUTIONS:
-        if not _reaches(connection, seconds, since):
-            continue
-        found = connection.execute(
-            f"SELECT s.at, {_COLUMNS} FROM fleet_sample_{seconds} f"  # noqa: S608 - our own names
-            f" CROSS JOIN sample_{seconds} s ON s.at = f.at AND s.instance_id = ?"
-            " WHERE f.at > ? ORDER BY f.at DESC LIMIT ?",
-            (instance_id, since - seconds, POINT_LIMIT + 1),
-        ).fetchall()
-        if len(found) <= POINT_LIMIT:
-            break
-    return tuple(_spread(instance_id, seconds, row) for row in reversed(found[:POINT_LIMIT]))
+    seconds = next(
+        (
+            size
+            for size in RESOLUTIONS
+            if _reaches(connection, size, since) and _buckets(connection, size, since) < POINT_LIMIT
+        ),
+        RESOLUTIONS[-1],
+    )
+    found = connection.execute(
+        f"SELECT s.at, {_COLUMNS} FROM fleet_sample_{seconds} f"  # noqa: S608 - our own names
+        f" CROSS JOIN sample_{seconds} s ON s.at = f.at AND s.instance_id = ?"
+        " WHERE f.at > ? ORDER BY f.at",
+        (instance_id, since - seconds),
+    )
+    return tuple(_spread(instance_id, seconds, row) for row in found)
 
 
 def read_fleet_samples(
@@ -123,10 +127,13 @@ def read_fleet_samples(
 ) -> tuple[FleetSample, ...]:
     """Read the fleet's sums in steps (10 s at least).
 
-    Below a minute a step sums the instances' means in it; from a minute on it shows the mean of
-    its buckets' sums, and the greatest number of instances in one of them.
+    Below a minute a step sums the instances' means in it, as long as that is little work; else
+    it is a minute at least and shows the mean of its buckets' sums, and the greatest number of
+    instances in one of them.
     """
     step = max(step_seconds, float(RESOLUTIONS[0]))
+    if step < RESOLUTIONS[1] and _rows(connection, since) > SUMMED_LIMIT:
+        step = float(RESOLUTIONS[1])
     fitting = [seconds for seconds in reversed(RESOLUTIONS) if seconds <= step]
     coarser = [seconds for seconds in RESOLUTIONS if seconds > step]
     seconds = next(
@@ -173,6 +180,22 @@ def _reaches(connection: sqlite3.Connection, seconds: int, since: float) -> bool
     if oldest is None or coarsest is None:
         return oldest is None and coarsest is None
     return bool(oldest <= since or oldest < coarsest + RESOLUTIONS[-1])
+
+
+def _buckets(connection: sqlite3.Connection, seconds: int, since: float) -> int:
+    count: int = connection.execute(
+        f"SELECT count(*) FROM fleet_sample_{seconds} WHERE at > ?",  # noqa: S608 - our own names
+        (since - seconds,),
+    ).fetchone()[0]
+    return count
+
+
+def _rows(connection: sqlite3.Connection, since: float) -> int:
+    count: int = connection.execute(
+        f"SELECT ifnull(sum(instances), 0) FROM fleet_sample_{RESOLUTIONS[0]} WHERE at > ?",  # noqa: S608 - our own names
+        (since - RESOLUTIONS[0],),
+    ).fetchone()[0]
+    return count
 
 
 def _values(sample: Sample) -> tuple[float | None, ...]:
