@@ -24,12 +24,12 @@ class RateLimits:
 
     def __init__(self, real: Callable[[], float], pace: float = 1.0) -> None:
         self._real = real
-        self._pace = pace
+        self.pace = pace
         self._last: dict[tuple[str, str], float] = {}
 
     def wait(self, identity: str, endpoint: str) -> float:
         """Count a call; returns the seconds still to wait, 0 when it is let in."""
-        spacing = LEAST_SPACING[endpoint] * self._pace
+        spacing = LEAST_SPACING[endpoint] * self.pace
         now = self._real()
         key = (identity, endpoint)
         left = self._last.get(key, -1e9) + spacing - now

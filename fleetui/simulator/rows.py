@@ -7,6 +7,7 @@ import random
 from typing import Any, NamedTuple
 
 HOURS_A_MONTH = 720.0
+PRICE_SHARES = (0.85, 1.2)
 RUNTYPE = "ssh_direc ssh_proxy"
 
 
@@ -23,6 +24,7 @@ class Model(NamedTuple):
 
 MODELS = (
     Model("RTX 4090", 24564, 0.38, 98.4, 890, 901.3),
+    Model("RTX 3080 Ti", 12288, 0.12, 38.0, 860, 720.4),
     Model("RTX 3090", 24576, 0.21, 46.2, 860, 780.9),
     Model("RTX 5090", 32607, 0.62, 141.0, 1200, 1525.0),
     Model("RTX PRO 4000", 24467, 0.34, 71.5, 1200, 651.2),
@@ -47,7 +49,6 @@ def base_row(instance_id: int, randomness: random.Random, started_at: float) -> 
     processor, cores, memory = randomness.choice(_PROCESSORS)
     disk = float(randomness.choice((250, 300, 400)))
     storage_cost = randomness.choice((0.1, 0.13, 0.15, 0.2))
-    gpu_price = round(model.price * cards * randomness.uniform(0.85, 1.2), 4)
     token = f"{instance_id:08x}{randomness.getrandbits(224):056x}"
     row: dict[str, Any] = {
         "id": instance_id, "actual_status": "running", "intended_status": "running",
@@ -77,10 +78,10 @@ def base_row(instance_id: int, randomness: random.Random, started_at: float) -> 
         "inet_down_cost": 0.005, "direct_port_count": 100, "direct_port_start": -1,
         "direct_port_end": -1, "ports": None, "static_ip": False,
         "geolocation": randomness.choice(_PLACES), "country_code": None,
-        "verification": "verified", "rentable": True, "min_bid": round(gpu_price * 0.6, 4),
-        "is_bid": False, "dph_base": gpu_price, "dph_total": gpu_price,
-        "dlperf": round(model.dlperf * cards, 2), "dlperf_per_dphtotal": None,
-        "flops_per_dphtotal": None, "total_flops": round(82.6 * cards, 2), "score": 250.0,
+        "verification": "verified", "rentable": True, "min_bid": 0.0,
+        "is_bid": False, "dph_base": 0.0, "dph_total": 0.0,
+        "dlperf": 0.0, "dlperf_per_dphtotal": None,
+        "flops_per_dphtotal": None, "total_flops": 0.0, "score": 250.0,
         "reliability2": round(randomness.uniform(0.97, 0.9995), 6), "os_version": "22.04",
         "mobo_name": "ROMED8-2T", "pci_gen": 4.0, "pcie_bw": 24.6,
         "logo": "/static/logos/vastai_small2.png", "webpage": None, "search": None,
@@ -89,7 +90,17 @@ def base_row(instance_id: int, randomness: random.Random, started_at: float) -> 
         "credit_discount_max": 0.4, "client_run_time": 1.1, "host_run_time": 2_592_000.0,
         "external": False, "time_remaining": "", "time_remaining_isbid": "", "volume_info": [],
     }  # fmt: skip
+    price(row, randomness.uniform(*PRICE_SHARES))
     return row
+
+
+def price(row: dict[str, Any], share: float) -> None:
+    """Price a machine by its cards; `share` of the market's price, around 1."""
+    model = next((model for model in MODELS if row["gpu_name"].startswith(model.name)), MODELS[0])
+    row["dph_base"] = round(model.price * row["num_gpus"] * share, 4)
+    row["min_bid"] = round(row["dph_base"] * 0.6, 4)
+    row["dlperf"] = round(model.dlperf * row["num_gpus"], 2)
+    row["total_flops"] = round(82.6 * row["num_gpus"], 2)
 
 
 def settle(row: dict[str, Any], now: float) -> None:

@@ -14,6 +14,7 @@ from fleetui.simulator import listing
 from fleetui.simulator.faults import Faults
 from fleetui.simulator.odd_rows import spoil
 from fleetui.simulator.rate_limits import LEAST_SPACING, RateLimits
+from fleetui.simulator.rows import MODELS
 from fleetui.simulator.world import Rental, World
 
 RECORDED = 2000
@@ -31,6 +32,7 @@ _DEPRECATED = {
     "error": "deprecated_endpoint",
     "msg": "/api/v0/instances/ is deprecated. Use /api/v1/instances/ instead.",
 }
+_PUBLIC = "/api/v0/gpu_names/unique/"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -64,6 +66,8 @@ class VastApi:
         route("GET", "/api/v0/instances/", self._old_list)
         route("DELETE", "/api/v0/instances/", self._limited("DELETE", self._destroy_many))
         route("PUT", "/api/v0/instances/", self._limited("PUT manage", self._manage_many))
+        route("GET", "/api/v0/instances/filters/", self._filters)
+        route("GET", _PUBLIC, self._gpu_names)
         one = r"/api/v0/instances/{id:\d{1,18}}/"
         route("GET", one, self._limited("GET single", self._single))
         route("PUT", one, self._limited("PUT manage", self._manage))
@@ -111,10 +115,12 @@ class VastApi:
             target = request.rel_url.with_path(request.path + "/").with_query(request.rel_url.query)
             return web.Response(status=302, headers={"Location": str(target)})
         given = request.headers.get("Authorization", "")
+        if request.path == _PUBLIC:
+            return await handler(request)
         if not given:
-            return web.json_response(_LOGIN, status=403)
+            return _answer(_LOGIN, status=403)
         if not hmac.compare_digest(given.encode(), f"Bearer {self._key}".encode()):
-            return web.json_response(_BAD_KEY, status=404)
+            return _answer(_BAD_KEY, status=404)
         return await handler(request)
 
     def _broken(self) -> web.Response | None:
@@ -128,12 +134,12 @@ class VastApi:
         if take("html_200"):
             return web.Response(status=200, text=_HTML, content_type="text/html")
         if take("auth"):
-            return web.json_response(_BAD_KEY, status=404)
+            return _answer(_BAD_KEY, status=404)
         if take("redirect"):
             return web.Response(status=302, headers={"Location": "http://127.0.0.2:9/login/"})
         limited = take("rate_limited")
         if limited is not None:
-            return _too_many("every call", 1.0, limited.value)
+            return _too_many("every call", self._limits.pace, limited.value)
         return None
 
     def _limited(self, endpoint: str, handler: Handler) -> Handler:
@@ -141,16 +147,16 @@ class VastApi:
             identity = f"{request.headers.get('Authorization')} {request.remote}"
             left = self._limits.wait(identity, endpoint)
             if left > 0:
-                return _too_many(endpoint, LEAST_SPACING[endpoint], left)
+                return _too_many(endpoint, LEAST_SPACING[endpoint] * self._limits.pace, left)
             return await handler(request)
 
         return limited
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         if self._faults.take("deprecated"):
-            return web.json_response(_DEPRECATED, status=410)
+            return _answer(_DEPRECATED, status=410)
         if self._faults.take("null_list"):
-            return web.json_response({"success": True, "instances": None})
+            return _answer({"success": True, "instances": None})
         if request.query.get("after_token") and self._faults.take("broken_page"):
             return _refusal(500, "server_error", "Internal error")
         vanished = self._faults.take("row_vanishes")
@@ -168,7 +174,7 @@ class VastApi:
         if answer["next_token"] is None and self._faults.take("partial_walk"):
             answer["instances"] = answer["instances"][:-1]
             answer["instances_found"] = len(answer["instances"])
-        return web.json_response(answer)
+        return _answer(answer)
 
     def _row(self, rental: Rental) -> dict[str, Any]:
         row = self._world.row(rental)
@@ -176,11 +182,11 @@ class VastApi:
         return spoil(row) if fault is not None else row
 
     async def _old_list(self, _request: web.Request) -> web.StreamResponse:
-        return web.json_response(_DEPRECATED, status=410)
+        return _answer(_DEPRECATED, status=410)
 
     async def _single(self, request: web.Request) -> web.StreamResponse:
         rental = self._world.living(_id(request))
-        return web.json_response({"instances": None if rental is None else self._row(rental)})
+        return _answer({"instances": None if rental is None else self._row(rental)})
 
     async def _manage(self, request: web.Request) -> web.StreamResponse:
         body = await _body(request)
@@ -192,7 +198,7 @@ class VastApi:
             rental = self._world.living(instance_id)
             if rental is not None:
                 self._managed(rental, body)
-        return web.json_response({"success": True})
+        return _answer({"success": True})
 
     def _managed(self, rental: Rental, body: dict[str, Any]) -> web.Response | None:
         now = self._world.clock.now()
@@ -222,13 +228,13 @@ class VastApi:
     ) -> web.StreamResponse:
         rental = self._world.living(_id(request))
         if rental is None:
-            return web.json_response(_NO_INSTANCE, status=404)
+            return _answer(_NO_INSTANCE, status=404)
         if self._faults.take("queued", rental.instance_id):
-            return web.json_response(_QUEUED)
+            return _answer(_QUEUED)
         refused = act(rental)
         if self._faults.take("lost_answer", rental.instance_id):
             return _cut(request)
-        return refused if refused is not None else web.json_response({"success": True})
+        return refused if refused is not None else _answer({"success": True})
 
     async def _destroy(self, request: web.Request) -> web.StreamResponse:
         def end(rental: Rental) -> None:
@@ -239,7 +245,7 @@ class VastApi:
     async def _destroy_many(self, request: web.Request) -> web.StreamResponse:
         ids = (await _body(request)).get("instance_ids") or []
         ended = [instance_id for instance_id in ids if self._world.destroy(instance_id)]
-        return web.json_response({"success": bool(ended)})
+        return _answer({"success": bool(ended)})
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
         body = await _body(request)
@@ -247,7 +253,7 @@ class VastApi:
         if rental is None:
             return _refusal(404, "no_such_ask", "The offer is no longer there")
         secret = rental.fields["jupyter_token"]
-        return web.json_response(
+        return _answer(
             {"success": True, "new_contract": rental.instance_id, "instance_api_key": secret}
         )
 
@@ -276,12 +282,12 @@ class VastApi:
         except listing.BadRequestError as error:
             return _refusal(400, error.error, error.message)
         limit = wanted.get("limit")
-        return web.json_response(
+        return _answer(
             {"success": True, "offers": found[:limit] if isinstance(limit, int) else found}
         )
 
     async def _account(self, _request: web.Request) -> web.StreamResponse:
-        return web.json_response(
+        return _answer(
             {
                 "id": 100_200, "email": "operator@example.com", "username": "operator",
                 "fullname": "Pretend Operator", "balance": 0.0, "credit": 342.8,
@@ -291,6 +297,16 @@ class VastApi:
                 "got_signup_credit": 0, "has_payout": False, "billaddress_line1": "",
             }
         )  # fmt: skip
+
+    async def _filters(self, _request: web.Request) -> web.StreamResponse:
+        columns = ("actual_status", "verification", "gpu_name")
+        rows = [self._world.row(rental) for rental in self._world.listed()]
+        found = {tuple(row[name] for name in columns) for row in rows}
+        filters = [dict(zip(columns, values, strict=True)) for values in sorted(found, key=str)]
+        return _answer({"success": True, "filters": filters})
+
+    async def _gpu_names(self, _request: web.Request) -> web.StreamResponse:
+        return _answer({"gpu_names": [model.name for model in MODELS]})
 
     async def _nothing(self, _request: web.Request) -> web.StreamResponse:
         return web.Response(status=404, text=_HTML, content_type="text/html")
@@ -311,14 +327,24 @@ async def _body(request: web.Request) -> dict[str, Any]:
     return body
 
 
+def _answer(data: object, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    """Answer JSON; the official client wants the bare content type, without a charset."""
+    return web.Response(
+        status=status,
+        body=json.dumps(data).encode(),
+        content_type="application/json",
+        headers=headers,
+    )
+
+
 def _refusal(status: int, error: str, message: str) -> web.Response:
-    return web.json_response({"success": False, "error": error, "msg": message}, status=status)
+    return _answer({"success": False, "error": error, "msg": message}, status=status)
 
 
 def _too_many(endpoint: str, threshold: float, retry_after: float | None) -> web.Response:
     text = f"API requests too frequent endpoint threshold={threshold}"
     headers = {} if retry_after is None else {"Retry-After": f"{retry_after:.3f}"}
-    return web.json_response({"detail": text, "endpoint": endpoint}, status=429, headers=headers)
+    return _answer({"detail": text, "endpoint": endpoint}, status=429, headers=headers)
 
 
 def _cut(request: web.Request) -> web.Response:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fleetui.domain.clock import Clock
-from fleetui.simulator.rows import base_row, settle
+from fleetui.simulator.rows import PRICE_SHARES, base_row, price, settle
 
 FIRST_ID = 41_200_100
 FIRST_OFFER = 9_100_000
@@ -48,6 +48,8 @@ class Rental:
     host: PretendHost
     fields: dict[str, Any]
     ssh_port: int = 0
+    chosen: tuple[str, ...] = ()
+    """Fields besides the label that the renter set."""
     destroyed_at: float | None = None
     """Real time (monotonic) of the destroy; the row lingers a little longer."""
 
@@ -120,13 +122,19 @@ class World:
             else [],
             "disk_space": float(body.get("disk") or offer.fields["disk_space"]),
         }
-        return self._rent(instance_id, offer.scenario, fields, now)
+        rental = self._rent(instance_id, offer.scenario, fields, now)
+        rental.chosen = ("image_uuid", "disk_space")
+        return rental
 
     def _rent(
         self, instance_id: int, scenario: str, fields: dict[str, Any], started_at: float
     ) -> Rental:
         seed = self.seed * 1_000_003 + len(self.rentals)
         host = self.make_host(instance_id, scenario, seed, self.clock, started_at)
+        priced = fields | dict(host.api_view(self.clock.now()))
+        price(priced, self._random.uniform(*PRICE_SHARES))
+        for name in ("dph_base", "min_bid", "dlperf", "total_flops"):
+            fields[name] = priced[name]
         rental = Rental(instance_id, scenario, host, fields)
         self.rentals[instance_id] = rental
         return rental
@@ -148,7 +156,8 @@ class World:
         """Make the row as the API shows it now."""
         now = self.clock.now()
         row = rental.fields | dict(rental.host.api_view(now)) | {"id": rental.instance_id}
-        row["label"] = rental.fields["label"]
+        # What the renter chose wins over what the host says of itself.
+        row |= {name: rental.fields[name] for name in ("label", *rental.chosen)}
         if rental.destroyed_at is not None:
             row |= {"intended_status": "stopped", "cur_state": "unloaded", "next_state": "stopped"}
             row |= {"actual_status": "exited"}

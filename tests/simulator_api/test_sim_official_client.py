@@ -1,0 +1,149 @@
+"""The official client, as its own process, against the simulated API."""
+
+import asyncio
+import json
+import re
+import sysconfig
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleetui.simulator.run import Serving
+from pretend_vast import KEY, client_of, pretend_vast
+
+VASTAI = Path(sysconfig.get_path("scripts")) / "vastai"
+DEADLINE_SECONDS = 90.0
+
+
+class Official:
+    def __init__(self, served: Serving, home: Path, key: str = KEY) -> None:
+        self._environment = {
+            "VAST_URL": served.environment["VAST_URL"],
+            "VAST_API_KEY": key,
+            "HOME": str(home),
+            "PATH": "/usr/bin:/bin",
+            "PYTHONWARNINGS": "ignore",
+            "COLUMNS": "200",
+        }
+
+    async def __call__(self, *arguments: str, stdin: bytes = b"") -> tuple[int, str]:
+        process = await asyncio.create_subprocess_exec(
+            VASTAI,
+            *arguments,
+            env=self._environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                output, _ = await process.communicate(stdin)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return process.returncode or 0, output.decode()
+
+    async def json(self, *arguments: str) -> Any:  # noqa: ANN401 - JSON
+        status, output = await self(*arguments, "--raw")
+        assert status == 0, output
+        return json.loads(output)
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Serving]:
+    async with pretend_vast(27) as serving:
+        yield serving
+
+
+@pytest.fixture
+def official(served: Serving, tmp_path: Path) -> Official:
+    return Official(served, tmp_path)
+
+
+async def test_it_reads_the_fleet(served: Serving, official: Official) -> None:
+    rows = await official.json("show", "instances")
+    assert {row["id"] for row in rows} == set(served.world.rentals)
+    one = min(served.world.rentals)
+    rental = served.world.rentals[one]
+    shapes(served)
+    row = await official.json("show", "instance", str(one))
+    assert row["machine_id"] == rental.fields["machine_id"]
+    theirs = shapes(served)
+    async with client_of(served.environment["VAST_URL"]) as client:
+        await client.single(one)
+    assert shapes(served) == theirs
+    _, table = await official("show", "instance", str(one))
+    assert str(rental.ssh_port) in table
+    _, url = await official("ssh-url", str(one))
+    assert url.strip() == f"ssh://root@127.0.0.1:{rental.ssh_port}"
+    user = await official.json("show", "user")
+    assert user["credit"] == 342.8
+
+
+def shapes(served: Serving) -> list[tuple[str, str, tuple[str, ...], Any]]:
+    """Return the calls recorded so far, without ids and without what the client asks for itself."""
+    found = [
+        (call.method, re.sub(r"\d{4,}", "ID", call.path), tuple(sorted(call.query)), call.body)
+        for call in served.api.recorded
+        if "gpu_names" not in call.path and "users" not in call.path
+    ]
+    served.api.recorded.clear()
+    return found
+
+
+async def test_it_acts_and_our_client_sends_the_same(served: Serving, official: Official) -> None:
+    one, *_, last = sorted(served.world.rentals)
+    rental = served.world.rentals[one]
+    _, output = await official("label", "instance", str(one), "neu")
+    assert f"label for {one} set to neu" in output
+    assert rental.fields["label"] == "neu"
+    for verb, status in (
+        ("stop", "stopped"), ("start", "running"), ("reboot", "rebooting"),
+        ("recycle", "recycling"),
+    ):  # fmt: skip
+        code, output = await official(verb, "instance", str(one))
+        assert code == 0, output
+        assert str(one) in output
+        assert served.world.row(rental)["actual_status"] == status
+    _, asked = await official("destroy", "instance", str(one), stdin=b"n\n")
+    assert "Aborted" in asked
+    assert served.world.living(one)
+    _, output = await official("destroy", "instance", str(one), "-y")
+    assert f"destroying instance {one}" in output
+    assert served.world.living(one) is None
+    _, again = await official("destroy", "instance", str(one), "-y")
+    assert "404" in again
+    theirs = shapes(served)
+    async with client_of(served.environment["VAST_URL"]) as client:
+        await client.label(last, "neu")
+        await client.set_state(last, "stopped")
+        await client.set_state(last, "running")
+        await client.reboot(last)
+        await client.recycle(last)
+        await client.destroy(last)
+        await client.destroy(last)
+    assert shapes(served) == theirs
+
+
+async def test_it_rents(served: Serving, official: Official) -> None:
+    offers = await official.json("search", "offers", "--limit", "3")
+    assert len(offers) == 3
+    _, table = await official("search", "offers")
+    assert "vCPUs" in table
+    offer = str(offers[0]["id"])
+    arguments = ("--image", "example/image", "--disk", "50", "--label", "mine", "--ssh", "--direct")
+    created = await official.json("create", "instance", offer, *arguments)
+    rental = served.world.living(created["new_contract"])
+    assert rental is not None
+    row = served.world.row(rental)
+    assert (row["label"], row["image_uuid"], row["disk_space"]) == ("mine", "example/image", 50.0)
+    assert int(offer) not in served.world.offers
+
+
+async def test_it_is_told_of_a_bad_key(served: Serving, tmp_path: Path) -> None:
+    stranger = Official(served, tmp_path, key="wrong-key-000")
+    _, output = await stranger("show", "instance", str(min(served.world.rentals)))
+    assert "Invalid user key" in output
