@@ -133,8 +133,9 @@ class Files:
         """Delete a name; what has the file open keeps it."""
         if path not in self._nodes or path == "/":
             return False
-        for name in list(self._children.pop(path, ())):
+        for name in list(self._children.get(path, ())):
             self.remove(f"{path}/{name}")
+        self._children.pop(path, None)
         del self._nodes[path]
         parent, _, name = path.rpartition("/")
         self._children[parent or "/"].discard(name)

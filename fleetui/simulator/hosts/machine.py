@@ -201,6 +201,7 @@ class Machine:
 
     def find(self, comm: str) -> list[Process]:
         """Return the processes of a name."""
+        self.sync()
         return [process for process in self.processes.values() if process.comm == comm]
 
     # ------------------------------------------------------------------ figures

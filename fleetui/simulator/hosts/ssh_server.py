@@ -150,6 +150,13 @@ class _Server(asyncssh.SSHServer):
             self._connection.set_authorized_keys(self._authorized)
         return True
 
+    def public_key_auth_supported(self) -> bool:
+        return True
+
+    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        del username, key
+        return False
+
     def password_auth_supported(self) -> bool:
         return False
 

@@ -382,8 +382,7 @@ class _Parser:
             self.at = close + 1
         elif char == '"':
             self.at += 1
-            parts.append(Literal("", quoted=True))
-            parts.extend(self.quoted_parts('"'))
+            parts.extend(self.quoted_parts('"') or [Literal("", quoted=True)])
             self.at += 1
         elif char == "\\":
             if not text.startswith("\\\n", self.at):

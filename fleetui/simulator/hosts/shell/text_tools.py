@@ -530,7 +530,7 @@ async def echo(call: Call) -> int:
     if "\\" in text:
         head_text, stop, _ = text.partition("\\c")
         text = re.sub(r"\\0([0-7]{0,3})", lambda m: chr(int(m[1] or "0", 8) & 255), head_text)
-        text = re.sub(r"\\([abfnrtv\\])", lambda m: _ESCAPES[m[1]], text)
+        text = re.sub(r"\\([abefnrtv\\])", lambda m: _ESCAPES[m[1]], text)
         if stop:
             end = ""
     await call.out(text + end)
@@ -608,37 +608,48 @@ async def sed(call: Call) -> int:
     """Print lines by number (`-n 3,9p`), delete them, or substitute (`s/a/b/g`)."""
     found, names = options(call.args, "nrEu", "e")
     script = found["e"] if "e" in found else (names.pop(0) if names else "")
-    commands = [
-        _sed_command(one.strip(), extended=bool(found.keys() & {"r", "E"}))
-        for one in script.split(";")
-        if one.strip()
-    ]
-    lines = await _lines(call, names)
+    extended = bool(found.keys() & {"r", "E"})
+    parts = [one.strip() for one in script.split(";")]
+    commands = [_sed_command(one, extended=extended) for one in parts if one]
+    data = b""
+    async for _, reader in inputs(call, names):
+        data += await reader.all()
+    lines = _split(data)
     for number, line in enumerate(lines, 1):
-        text, shown, again = line, "n" not in found, 0
-        quit_after = False
-        for first, last, pattern, action, replace in commands:
-            if pattern is not None and not pattern.search(text):
-                continue
-            if pattern is None and first is not None:
-                end = len(lines) if last == -1 else last
-                if not (len(lines) if first == -1 else first) <= number <= (end or 0):
-                    continue
-            if action == "d":
-                shown, again = False, 0
-                break
-            if action == "p":
-                again += 1
-            elif action == "q":
-                quit_after = True
-            elif replace is not None:
-                text, count = replace[0].subn(replace[1], text, count=replace[2])
-                again += bool(count and replace[3])
-        for _ in range(again + shown):
-            await call.stdout.write(text + b"\n")
-        if quit_after:
+        last = number == len(lines)
+        text, copies, done = _sed_line(line, number, len(lines), commands)
+        copies += "n" not in found and copies >= 0
+        end = b"" if last and not data.endswith(b"\n") else b"\n"
+        if copies > 0:
+            await call.stdout.write((text + b"\n") * (copies - 1) + text + end)
+        if done:
             break
     return int(call.failed)
+
+
+def _sed_line(
+    line: bytes, number: int, count: int, commands: "list[_SedCommand]"
+) -> tuple[bytes, int, bool]:
+    """Apply the commands: the text, how often it is printed besides once (-1: deleted), end."""
+    text, extra = line, 0
+    for first, last, pattern, action, replace in commands:
+        if pattern is not None:
+            if not pattern.search(text):
+                continue
+        elif first is not None:
+            start, end = (count if place == -1 else place for place in (first, last or first))
+            if not start <= number <= end:
+                continue
+        if action == "d":
+            return text, -1, False
+        if action == "p":
+            extra += 1
+        elif action == "q":
+            return text, extra, True
+        elif replace is not None:
+            text, changes = replace[0].subn(replace[1], text, count=replace[2])
+            extra += bool(changes and replace[3])
+    return text, extra, False
 
 
 _SedCommand = tuple[
