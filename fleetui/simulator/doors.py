@@ -46,9 +46,12 @@ class Doors:
 
     async def run(self) -> None:
         """Settle again and again until cancelled."""
+        loop = asyncio.get_running_loop()
         while True:
+            began = loop.time()
             await self.settle()
-            await asyncio.sleep(INTERVAL_SECONDS)
+            # A large fleet takes long to look over: leave most of the time to its SSH sessions.
+            await asyncio.sleep(max(INTERVAL_SECONDS, 3 * (loop.time() - began)))
 
     async def settle(self) -> None:
         """Bring every port into the state it should have now."""
@@ -56,6 +59,7 @@ class Doors:
             rentals = {rental.instance_id: rental for rental in self._world.listed()}
             for rental in rentals.values():
                 await self._settle_one(rental)
+                await asyncio.sleep(0)
             for instance_id in self._open - rentals.keys():
                 await self._close(instance_id)
 
