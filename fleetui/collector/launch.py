@@ -16,6 +16,7 @@ from fleetui.config import Settings
 from fleetui.domain.clock import parse_clock
 from fleetui.store.interface import StoreError
 from fleetui.store.sqlite import SqliteStore
+from fleetui.vast.keys import find_keys
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,8 @@ def ensure_collector(settings: Settings) -> None:
     """Start a detached collector unless one holds the lease; returns once one does.
 
     Raises:
-        CollectorLaunchError: it ended or did not take the lease within the deadline.
+        CollectorLaunchError: there is no API key, or it ended or did not take the lease within
+            the deadline.
     """
     try:
         settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -40,6 +42,9 @@ def ensure_collector(settings: Settings) -> None:
         raise CollectorLaunchError(f"{settings.state_dir}: {error.strerror}") from error
     if _lease_is_held(settings):
         return
+    keys = find_keys(os.environ, Path.home())
+    if keys.read_key is None:
+        raise CollectorLaunchError(keys.explain())
     with _launch_lock(settings.state_dir):
         # Whoever held the lock before may have started one.
         if not _lease_is_held(settings):

@@ -31,7 +31,8 @@ class KeySearch:
         return (
             "no Vast API key; looked at: "
             + ", ".join(self.places)
-            + f". Set {KEY_VARIABLE}, or store one with: vastai set api-key"
+            + f". Set {KEY_VARIABLE}, or store a key with `vastai set api-key`;"
+            " to look around without one: `fleetui demo`"
         )
 
 
