@@ -1,10 +1,10 @@
-# Follows log files and writes every new byte of them, framed, to stdout. POSIX sh, stat, tail,
-# head, cat, sleep; writes nothing on the host and ends with the connection.
+# Follows log files and writes every new byte of them, framed, to stdout. POSIX sh, stat, dd or
+# tail, head and cat, sleep; writes nothing on the host and ends with the connection.
 # Parameters: MARK INTERVAL BEAT_ROUNDS CHUNK REPEAT FIRST MOST PATTERNS KNOWN
-#   MARK names this process in a process list; INTERVAL seconds between looks; BEAT_ROUNDS quiet looks before a heartbeat;
-#   CHUNK most new bytes of a file in one frame; REPEAT bytes before the offset sent once more,
-#   so that the reader notices a rewritten file; FIRST most bytes of a file at first sight;
-#   MOST files followed; PATTERNS globs, one a line; KNOWN lines "ID OFFSET PATH<TAB>PLACE".
+#   MARK names this process in a process list; INTERVAL seconds between looks; BEAT_ROUNDS quiet
+#   looks before a heartbeat; CHUNK most new bytes of a file in one frame; REPEAT bytes before the
+#   offset sent once more, so that the reader notices a rewritten file; FIRST most bytes of a file
+#   at first sight; MOST files followed; PATTERNS globs, one a line; KNOWN lines "ID OFFSET PATH<TAB>PLACE".
 # Frames:
 #   @follow 1                                      first line
 #   @file ID SIZE OFFSET REPEATED LENGTH PATH      then REPEATED+LENGTH bytes and a line end, then
@@ -67,8 +67,12 @@ send() { # one frame of file $id at $place, from $offset towards $size; moves of
   if [ "$length" -gt "$chunk" ]; then length=$chunk; fi
   printf '@file %s %s %s %s %s %s\n' "$id" "$size" "$offset" "$repeated" "$length" "$path" || exit
   total=$((repeated + length))
-  if [ "$total" -gt 0 ]; then
-    { tail -c "+$((offset - repeated + 1))" "$place" 2>/dev/null; cat /dev/zero 2>/dev/null; } | head -c "$total"
+  start=$((offset - repeated))
+  if [ "$total" -gt 0 ] && [ -n "$dd" ]; then
+    records=$(dd if="$place" bs="$total" count=1 skip="$start" iflag=skip_bytes conv=sync 2>&1 >&3) || records='0+0 '
+    case $records in *'0+0 '*) head -c "$total" /dev/zero ;; esac
+  elif [ "$total" -gt 0 ]; then
+    { tail -c "+$((start + 1))" "$place" 2>/dev/null; cat /dev/zero 2>/dev/null; } | head -c "$total"
   fi
   after=$(stat -L -c "$identity %s" -- "$place" 2>/dev/null)
   printf '\n@end %s\n' "$after" || exit
@@ -152,6 +156,11 @@ if [ -z "$(stat -L -c %s / 2>/dev/null)" ]; then
   printf '@error this host has no stat that takes -c\n'
   exit 1
 fi
+# One dd that pads a short read in place of four processes, where dd can do that. (It pads nothing
+# when it finds no byte at all, as at a file replaced in this instant.)
+dd=
+if [ "$(printf abc | dd bs=4 count=1 skip=1 iflag=skip_bytes conv=sync 2>/dev/null | wc -c)" -eq 4 ]; then dd=yes; fi
+exec 3>&1
 printf '\n@follow 1\n' || exit
 while :; do
   more=

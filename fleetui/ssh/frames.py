@@ -76,6 +76,11 @@ class FrameParser:
         self._has_body = False
         self.refused = 0
 
+    @property
+    def mid_frame(self) -> bool:
+        """Whether a file's bytes are still to come."""
+        return self._header is not None
+
     def feed(self, data: bytes) -> list[Frame]:
         """Take more bytes and return the frames they complete.
 

@@ -103,6 +103,7 @@ class Following:
         silence = settings.beat_seconds * _SILENT_BEATS + _SLACK_SECONDS
         parser = FrameParser(length_limit=settings.chunk_bytes + REPEATED_BYTES)
         command = follow_command(settings, service.plan, self._positions.known(settings.max_files))
+        newest = asyncio.get_running_loop().time()
         async with running(service.connection, command) as stream:
             while True:
                 try:
@@ -113,8 +114,15 @@ class Following:
                 if not data:
                     words = sanitise(bytes(stream.errors[-300:]), 200)
                     raise FrameError(f"the script ended ({stream.exit_status}) {words}")
-                for frame in parser.feed(data):
+                frames = parser.feed(data)
+                for frame in frames:
                     await self._frame(frame)
+                now = asyncio.get_running_loop().time()
+                if frames or not parser.mid_frame:
+                    newest = now
+                elif now - newest > silence:
+                    # A file cut in the instant of its read leaves a frame short.
+                    raise FrameError(f"a frame has no end for {silence:g} s")
 
     async def _frame(self, frame: Frame) -> None:
         before = self._positions.of(frame)

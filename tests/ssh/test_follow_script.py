@@ -19,15 +19,16 @@ from fleetui.ssh.settings import FollowPlan, SshSettings
 
 SETTINGS = SshSettings(follow_interval_seconds=0.01, beat_seconds=0.01, chunk_bytes=5000)
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
+WAYS = [f"{shell}{way}" for shell in SHELLS for way in ("", " without dd")]
 ROUND_SECONDS = 30.0
 
 
 class Follower:
     """Runs the script and applies its frames, as a link does, without the network."""
 
-    def __init__(self, folder: Path, shell: str) -> None:
+    def __init__(self, folder: Path, way: str) -> None:
         self.plan = FollowPlan(streams=(("bench", f"{folder}/*.log"),))
-        self.shell = shell
+        self.shell, _, self.without = way.partition(" ")
         self.positions = Positions(1, self.plan, {})
         self.data: dict[tuple[str, int], bytearray] = defaultdict(bytearray)
         self.process: subprocess.Popen[bytes] | None = None
@@ -36,6 +37,9 @@ class Follower:
     def start(self) -> None:
         command = follow_command(SETTINGS, self.plan, self.positions.known(64))
         words = [self.shell, "-c"] if self.shell != "busybox" else ["busybox", "sh", "-c"]
+        if self.without:
+            assert "then dd=yes" in command
+            command = command.replace("then dd=yes", "then dd=")
         self.parser = FrameParser(length_limit=SETTINGS.chunk_bytes + REPEATED_BYTES)
         self.process = subprocess.Popen([*words, command], stdout=subprocess.PIPE)
 
@@ -91,19 +95,19 @@ OPERATIONS = st.lists(
 )
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("way", WAYS)
 @settings(
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(operations=OPERATIONS, seed=st.integers(0, 2**32))
 def test_every_byte_of_the_newest_life_arrives_exactly(
-    tmp_path: Path, shell: str, operations: list[tuple[str, str, int]], seed: int
+    tmp_path: Path, way: str, operations: list[tuple[str, str, int]], seed: int
 ) -> None:
     chance = random.Random(seed)  # noqa: S311 - a test's own order of events
     folder = tmp_path / f"{seed}-{chance.random()}"
     folder.mkdir()
     files: dict[str, bytes] = {}
-    follower = Follower(folder, shell)
+    follower = Follower(folder, way)
     try:
         for number, (operation, name, size) in enumerate(operations):
             path = folder / name
@@ -143,8 +147,8 @@ def change(operation: str, path: Path, content: bytes) -> None:
             file.truncate()
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_a_steady_writer_with_rotations_loses_nothing(tmp_path: Path, shell: str) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_steady_writer_with_rotations_loses_nothing(tmp_path: Path, way: str) -> None:
     log = tmp_path / "a.log"
     log.touch()
     written = bytearray()
@@ -169,7 +173,7 @@ def test_a_steady_writer_with_rotations_loses_nothing(tmp_path: Path, shell: str
                 pause.wait(0.3)  # a rotation within a round of the one before cannot be seen
         done.set()
 
-    follower = Follower(tmp_path, shell)
+    follower = Follower(tmp_path, way)
     writer = threading.Thread(target=write)
     writer.start()
     end = time.monotonic() + ROUND_SECONDS
