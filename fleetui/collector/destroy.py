@@ -33,7 +33,7 @@ async def destroy(intent: Intent, tools: Tools) -> Course:
 
 async def check_destroy(intent: Intent, tools: Tools) -> Course:
     """Find out what became of an earlier run's destroy; never asks for it again."""
-    if await _absent_within(intent, tools, CHECK_SECONDS):
+    if await _absent_within(intent, tools, min(CHECK_SECONDS, tools.absence_deadline_seconds)):
         return done("gone: confirmed after a restart of the collector")
     return unsure(
         "the collector ended while this was under way; the instance is still listed or the API"

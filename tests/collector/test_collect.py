@@ -1,6 +1,8 @@
 """The collector against the simulated fleet and the real store."""
 
 import asyncio
+import contextlib
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from functools import partial
@@ -13,16 +15,18 @@ from collecting import (
     Simulated,
     collecting,
     collector_environment,
-    end_process,
     simulated,
+    some_running,
     stored_bytes,
 )
 from fleetui.collector.lifetime import End
+from fleetui.domain.clock import Clock
 from fleetui.domain.host import SshState
 from fleetui.domain.instance import Instance, WalkOutcome
 from fleetui.domain.intent import IntentState, Verb
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stream import StreamPosition
+from fleetui.store.interface import Batch, Lease, StoreFullError
 from fleetui.store.sqlite import SqliteStore
 
 HOSTS = 8
@@ -36,29 +40,6 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Simulated]:
 
 async def rows(run: Collecting) -> tuple[FleetRow, ...]:
     return (await run.store.fleet()).rows
-
-
-async def some_running(run: Collecting, count: int = 1) -> list[Instance]:
-    async def look() -> list[Instance]:
-        found = await run.running()
-        return found if len(found) >= count else []
-
-    return await run.until(look, f"{count} connections stand")
-
-
-async def with_daemon(run: Collecting) -> Instance:
-    """Wait for an instance whose daemon answers its status."""
-
-    async def look() -> Instance | None:
-        for instance in await run.running():
-            reading = await run.store.reading(instance.instance_id)
-            if reading is not None and reading.status is not None and not reading.status_error:
-                return instance
-        return None
-
-    found = await run.until(look, "a daemon's status was read")
-    assert found is not None
-    return found
 
 
 async def test_instances_logs_and_findings_appear(fleet: Simulated, tmp_path: Path) -> None:
@@ -93,6 +74,8 @@ async def test_instances_logs_and_findings_appear(fleet: Simulated, tmp_path: Pa
 async def logs_equal(run: Collecting, fleet: Simulated, instance: Instance) -> bool:
     """Tell whether the stored bytes of every stream are what the host has, up to now."""
     positions = await run.store.streams(instance.instance_id)
+    # A config file is written anew in its place, not appended to.
+    positions = tuple(position for position in positions if position.kind != "config")
     if not positions:
         return False
     for position in positions:
@@ -108,56 +91,6 @@ async def logs_equal(run: Collecting, fleet: Simulated, instance: Instance) -> b
 async def newest_position(store: SqliteStore, position: StreamPosition) -> StreamPosition:
     streams = await store.streams(position.stream.instance_id)
     return next(other for other in streams if other.stream == position.stream)
-
-
-async def test_restart_ends_the_daemon_and_is_seen(fleet: Simulated, tmp_path: Path) -> None:
-    async with collecting(fleet.settings(tmp_path)) as run:
-        instance = await with_daemon(run)
-        before = await run.store.reading(instance.instance_id)
-        assert before is not None
-        assert before.status is not None
-        pid = await fleet.shell(instance, "pgrep -x cuzk-daemon")
-        intent = await run.settled(await run.intend(Verb.RESTART_DAEMON, instance))
-        assert intent.state is IntentState.DONE, intent.result
-        assert await fleet.shell(instance, "pgrep -x cuzk-daemon") not in (pid, b"")
-        started = before.status.at or 0.0
-
-        async def younger() -> bool:
-            after = await run.store.reading(instance.instance_id)
-            status = after.status if after is not None else None
-            return (
-                status is not None
-                and status.at is not None
-                and status.at - status.uptime_secs > started
-            )
-
-        await run.until(younger, "the uptime fell")
-        entries = await run.store.audit()
-        assert [entry.event for entry in entries if entry.intent_id == intent.intent_id]
-
-
-async def test_destroy_is_done_only_when_confirmed(fleet: Simulated, tmp_path: Path) -> None:
-    async with collecting(fleet.settings(tmp_path)) as run:
-        instance, other, *_ = await some_running(run, 2)
-        wrong = await run.intend(Verb.DESTROY, other, machine_id=(other.machine_id or 0) + 1)
-        unlike = await run.intend(Verb.DESTROY, other, label="not this one")
-        intent = await run.settled(await run.intend(Verb.DESTROY, instance))
-        assert intent.state is IntentState.DONE, intent.result
-        for refused in (wrong, unlike):
-            settled = await run.settled(refused)
-            assert settled.state is IntentState.REFUSED
-            assert "nothing was done" in str(settled.result)
-
-        async def dropped() -> bool:
-            ids = {row.instance_id for row in await rows(run)}
-            return instance.instance_id not in ids and other.instance_id in ids
-
-        await run.until(dropped, "the row is dropped, the other stays")
-        # The black box: bytes and reading outlive the instance.
-        reading = await run.store.reading(instance.instance_id)
-        assert reading is not None
-        assert reading.stage == "gone"
-        assert await run.store.streams(instance.instance_id)
 
 
 async def test_rows_stay_while_the_api_is_down(fleet: Simulated, tmp_path: Path) -> None:
@@ -191,6 +124,63 @@ async def test_rows_stay_while_the_api_is_down(fleet: Simulated, tmp_path: Path)
         assert len(await rows(run)) == HOSTS
 
 
+async def test_unreachable_host_is_said_and_named(fleet: Simulated, tmp_path: Path) -> None:
+    async with collecting(fleet.settings(tmp_path)) as run:
+        instance, other, *_ = await some_running(run, 2)
+        await fleet.fault("ssh_refused", instances=[instance.instance_id])
+        await fleet.fault("ssh_cut", instances=[instance.instance_id])
+
+        async def said() -> bool:
+            reading = await run.store.reading(instance.instance_id)
+            if reading is None or reading.ssh is None:
+                return False
+            categories = {finding.category for finding in reading.findings}
+            return reading.ssh.state is SshState.REFUSED and "ssh_unreachable" in categories
+
+        await run.until(said, "the outcome and the finding")
+        found = await run.store.events(instance_id=instance.instance_id)
+        assert any(event.kind == "ssh" and "refused" in event.text for event in found)
+        await fleet.fault("ssh_refused", on=False)
+
+        async def back() -> bool:
+            ids = {up.instance_id for up in await run.running()}
+            return {instance.instance_id, other.instance_id} <= ids
+
+        await run.until(back, "it is connected again")
+        await run.until(partial(logs_equal, run, fleet, instance), "equal logs")
+
+
+async def test_full_store_drops_nothing_and_is_said(
+    fleet: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = asyncio.Event()
+    publish = SqliteStore.publish
+
+    async def publish_unless_full(self: SqliteStore, lease: Lease, batch: Batch) -> int:
+        if full.is_set():
+            raise StoreFullError("the disk is full")
+        return await publish(self, lease, batch)
+
+    monkeypatch.setattr(SqliteStore, "publish", publish_unless_full)
+    async with collecting(
+        fleet.settings(tmp_path), pending_bytes=2000, pending_bytes_per_instance=500
+    ) as run:
+        instance, *_ = await some_running(run)
+        full.set()
+        offsets = sum(position.offset for position in await run.store.positions())
+        await asyncio.sleep(1.5)
+        assert sum(position.offset for position in await run.store.positions()) == offsets
+        assert not run.task.done()
+        full.clear()
+
+        async def told() -> bool:
+            found = await run.store.events()
+            return any("nothing was dropped" in event.text for event in found)
+
+        await run.until(told, "the gap is in the timeline")
+        await run.until(partial(logs_equal, run, fleet, instance), "equal logs")
+
+
 async def test_second_collector_waits_and_takes_over(fleet: Simulated, tmp_path: Path) -> None:
     settings = fleet.settings(tmp_path)
     async with collecting(settings) as first:
@@ -214,16 +204,11 @@ async def test_second_collector_waits_and_takes_over(fleet: Simulated, tmp_path:
 async def test_lost_lease_stops_it(fleet: Simulated, tmp_path: Path) -> None:
     async with collecting(fleet.settings(tmp_path)) as run:
         await some_running(run)
-        thief = await SqliteStore.open(run.settings.store_path, clock=run.settings.clock)
-        await steal(thief)
+        # As if it had hung for longer than its time and another one had begun.
+        with contextlib.closing(sqlite3.connect(run.settings.store_path)) as thief, thief:
+            thief.execute("UPDATE shard SET holder = 'thief', epoch = epoch + 1")
         async with asyncio.timeout(30):
             assert await run.task is End.LEASE_LOST
-        await thief.close()
-
-
-async def steal(thief: SqliteStore) -> None:
-    """Take the lease as if the holder had hung for longer than its time."""
-    raise NotImplementedError
 
 
 async def test_auto_ends_without_viewers(fleet: Simulated, tmp_path: Path) -> None:
@@ -245,13 +230,17 @@ async def test_cancellation_leaves_no_task(fleet: Simulated, tmp_path: Path) -> 
 
 async def test_killed_collector_loses_and_doubles_nothing(fleet: Simulated, tmp_path: Path) -> None:
     settings = fleet.settings(tmp_path)
+    async with contextlib.aclosing(
+        await SqliteStore.open(settings.store_path, clock=settings.clock)
+    ):
+        pass
     for _ in range(2):
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "fleetui", "collect", "--state-dir", str(tmp_path),
             env=collector_environment(fleet, tmp_path),
         )  # fmt: skip
         try:
-            await asyncio.wait_for(stored_something(settings.store_path, settings.clock), 60)
+            await asyncio.wait_for(stored_more(settings.store_path, settings.clock), 60)
         finally:
             process.kill()
             await process.wait()
@@ -262,8 +251,14 @@ async def test_killed_collector_loses_and_doubles_nothing(fleet: Simulated, tmp_
         assert row.stage != "loading"
 
 
-async def stored_something(path: Path, clock: object) -> None:
-    raise NotImplementedError
+async def stored_more(path: Path, clock: Clock) -> None:
+    """Wait until a collector process has stored more than was stored before."""
+    store = await SqliteStore.open(path, clock=clock, viewer=True)
+    async with contextlib.aclosing(store):
+        before = await stored_size(store)
+        while await stored_size(store) <= before:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.05)
 
 
-__all__ = ["end_process"]
+async def stored_size(store: SqliteStore) -> int:
+    return sum(position.offset for position in await store.positions())

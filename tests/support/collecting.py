@@ -1,47 +1,45 @@
-"""A simulated fleet in its own process, and collectors that watch it, for the collector's tests."""
+"""A simulated fleet, and collectors that watch it, for the collector's tests."""
 
 import asyncio
 import contextlib
 import os
-import signal
-import sys
+import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncssh
-import httpx
 import msgspec
 import pytest
 
 from fleetui.collector.lifetime import End
 from fleetui.collector.run import collect
 from fleetui.collector.settings import CollectorSettings
-from fleetui.demo import read_environment_file
-from fleetui.domain.clock import Clock, parse_clock
+from fleetui.domain.clock import Clock, ScaledClock, parse_clock
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Intent, Verb
 from fleetui.domain.secret import Secret
 from fleetui.domain.stream import StreamPosition
 from fleetui.domain.text import sanitise
 from fleetui.profiles.loader import load
+from fleetui.simulator.run import Serving, pretend_cast, serving
 from fleetui.ssh.settings import SshSettings
 from fleetui.store.sqlite import SqliteStore
 from fleetui.vast.client import ApiSettings
 
 T = TypeVar("T")
+QUIET = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 DEADLINE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """How to reach a running simulator."""
+    """A running pretence and how to reach it."""
 
     environment: Mapping[str, str]
-    control: httpx.AsyncClient
-    pid: int
+    serving: Serving
 
     @property
     def clock(self) -> Clock:
@@ -69,20 +67,33 @@ class Simulated:
             profile=load("cuzk"),
             clock=self.clock,
             holder=f"test-{uuid.uuid4().hex[:8]}",
-            walk_interval_seconds=1.0,
+            walk_interval_seconds=0.5,
+            api_pace=0.02,
             lease_ttl_seconds=3.0,
             tick_seconds=0.1,
             verify_deadline_seconds=20.0,
         )
 
-    async def fault(self, name: str, *, on: bool = True, **more: object) -> None:
+    async def fault(
+        self, name: str, *, on: bool = True, instances: Iterable[int] = (), calls: int | None = None
+    ) -> None:
         """Switch a fault of the simulator's on or off."""
-        answer = await self.control.post("/faults", json={"name": name, "on": on, **more})
-        answer.raise_for_status()
+        if name == "ssh_cut":
+            await self.serving.doors.cut(instances)
+        elif name == "host_key_changed":
+            await self.serving.doors.change_host_keys(instances)
+        elif on:
+            self.serving.faults.switch_on(name, instances=instances, calls=calls)
+        else:
+            self.serving.faults.switch_off(name)
+        await self.serving.doors.settle()
 
-    async def state(self) -> Any:  # noqa: ANN401 - JSON
-        """Return what the simulator says of itself."""
-        return (await self.control.get("/state")).raise_for_status().json()
+    def destroyed(self, instance_id: int) -> bool:
+        """Tell whether a DELETE has been called for an instance."""
+        return any(
+            call.method == "DELETE" and str(instance_id) in call.path
+            for call in self.serving.api.recorded
+        )
 
     async def shell(self, instance: Instance, command: str) -> bytes:
         """Run a command on a host as an operator would."""
@@ -96,34 +107,28 @@ class Simulated:
             config=None,
         ) as connection:
             done = await connection.run(command, encoding=None, check=False)
-        return bytes(done.stdout or b"")
+        assert isinstance(done.stdout, bytes)
+        return done.stdout
 
 
 @contextlib.asynccontextmanager
 async def simulated(
     folder: Path, *, hosts: int = 4, seed: int = 7, speed: float = 20.0
 ) -> AsyncIterator[Simulated]:
-    """Run a simulator in a process of its own."""
-    env_file = folder / "simulator.env"
-    with (folder / "simulator.log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "fleetui", "simulate", "--env-file", str(env_file),
-            "--hosts", str(hosts), "--seed", str(seed), "--speed", str(speed),
-            stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
-        )  # fmt: skip
-    try:
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while not env_file.exists():
-                if process.returncode is not None:
-                    pytest.fail((folder / "simulator.log").read_text())
-                await asyncio.sleep(0.05)
-        environment = read_environment_file(env_file)
-        async with httpx.AsyncClient(
-            base_url=environment["FLEETUI_CONTROL_URL"], timeout=20, trust_env=False
-        ) as control:
-            yield Simulated(environment, control, process.pid)
-    finally:
-        await end_process(process)
+    """Run a simulator in this process; its API has no rate limits."""
+    private = asyncssh.generate_private_key("ssh-ed25519")
+    key_file = folder / "ssh.key"
+    private.write_private_key(key_file)
+    key_file.chmod(0o600)
+    now = time.time()
+    async with serving(
+        pretend_cast(hosts, seed),
+        seed=seed,
+        clock=ScaledClock(now, now, speed),
+        public_key=private.export_public_key().decode(),
+        pace=0.0,
+    ) as served:
+        yield Simulated({**served.environment, "FLEETUI_SSH_KEY": str(key_file), **QUIET}, served)
 
 
 @dataclass
@@ -174,19 +179,7 @@ class Collecting:
 
     async def intend(self, verb: Verb, instance: Instance, **changes: Any) -> str:  # noqa: ANN401 - fields of Intent
         """Ask for an action as a console would; returns the intent's id."""
-        intent = Intent(
-            intent_id=uuid.uuid4().hex,
-            verb=verb,
-            instance_id=instance.instance_id,
-            actor=sanitise("test"),
-            reason=sanitise("a test"),
-            created_at=self.settings.clock.now(),
-            machine_id=instance.machine_id,
-            label=instance.label,
-        )
-        intent = msgspec.structs.replace(intent, **changes)
-        await self.store.intend(intent)
-        return intent.intent_id
+        return await intend(self.store, self.settings.clock, verb, instance, **changes)
 
     async def settled(self, intent_id: str, seconds: float = DEADLINE_SECONDS) -> Intent:
         """Wait until an intent is final or unknown."""
@@ -201,6 +194,28 @@ class Collecting:
         return found
 
 
+async def intend(
+    store: SqliteStore,
+    clock: Clock,
+    verb: Verb,
+    instance: Instance,
+    **changes: Any,  # noqa: ANN401 - fields of Intent
+) -> str:
+    """Ask for an action as a console would; returns the intent's id."""
+    intent = Intent(
+        intent_id=uuid.uuid4().hex,
+        verb=verb,
+        instance_id=instance.instance_id,
+        actor=sanitise("test"),
+        reason=sanitise("a test"),
+        created_at=clock.now(),
+        machine_id=instance.machine_id,
+        label=instance.label,
+    )
+    await store.intend(msgspec.structs.replace(intent, **changes))
+    return intent.intent_id
+
+
 @contextlib.asynccontextmanager
 async def collecting(settings: CollectorSettings, **changes: Any) -> AsyncIterator[Collecting]:  # noqa: ANN401 - fields of the settings
     """Run a collector in this process; afterwards no task of it is left."""
@@ -211,7 +226,7 @@ async def collecting(settings: CollectorSettings, **changes: Any) -> AsyncIterat
     store: SqliteStore | None = None
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
-            while not settings.store_path.exists() and not task.done():
+            while not settings.store_path.exists() and not task.done():  # noqa: ASYNC110 - a file
                 await asyncio.sleep(0.02)
         if task.done():
             task.result()
@@ -230,22 +245,18 @@ async def collecting(settings: CollectorSettings, **changes: Any) -> AsyncIterat
             await store.close()
 
 
+async def some_running(run: Collecting, count: int = 1) -> list[Instance]:
+    async def look() -> list[Instance]:
+        found = await run.running()
+        return found if len(found) >= count else []
+
+    return await run.until(look, f"{count} connections stand")
+
+
 async def stored_bytes(store: SqliteStore, position: StreamPosition) -> bytes:
     """Return all stored bytes of a stream's present generation."""
     window = await store.log_window(position.stream, generation=position.generation, size=1 << 30)
     return window.data if window is not None else b""
-
-
-async def end_process(process: asyncio.subprocess.Process) -> None:
-    """End a process that a test started."""
-    if process.returncode is None:
-        process.send_signal(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(15):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
 
 
 def collector_environment(simulated: Simulated, folder: Path) -> dict[str, str]:
