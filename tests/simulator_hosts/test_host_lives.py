@@ -85,7 +85,7 @@ def test_another_seed_gives_other_timings() -> None:
         ("driver_too_old", BENCH_DAEMON, "CUDA driver version is insufficient", "PASSED"),
         ("xid_79", DAEMON, "terminate called after throwing an instance of 'sppark", "os error 98"),
         ("xid_79", CURIO, "dial tcp 127.0.0.1:9820: connect: connection refused", "1234"),
-        ("crash_loop", ENTRYPOINT, "cuzk-daemon exited with 134, restarting in 5s", "benchmark"),
+        ("crash_loop", ENTRYPOINT, "cuzk-daemon exited with 1, restarting in 5s", "benchmark"),
         ("running", DAEMON, "Phase 7: PoRep proof self-check PASSED", "ERROR"),
         ("running", DAEMON, "preloading SRS via SrsManager (Phase 2)", "memory budget initialized"),
         ("running_budget", DAEMON, "memory budget initialized", "preloading SRS"),

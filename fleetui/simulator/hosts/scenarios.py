@@ -15,7 +15,7 @@ PRO_4000 = Hardware(
     "RTX PRO 4000 Blackwell", 1, 24_467, 145.0, 48, 504, 504, 250, *_NEW, _EPYC, 1200, 1.0
 )
 RTX_3090X2 = Hardware(
-    "GeForce RTX 3090", 2, 24_576, 350.0, 64, 377, 377, 250, *_NEW, _XEON, 860, 0.8
+    "GeForce RTX 3090", 2, 24_576, 350.0, 64, 503, 503, 250, *_NEW, _XEON, 860, 0.8
 )
 RTX_4090 = Hardware(
     "GeForce RTX 4090", 1, 24_564, 450.0, 64, 503, 503, 300, *_NEW, _EPYC, 890, 1.25
@@ -28,7 +28,7 @@ RTX_4090X2 = Hardware(
 )
 L40S = Hardware("L40S", 1, 46_068, 350.0, 64, 503, 503, 300, *_NEW, _XEON, 890, 1.15)
 RTX_5070_TI = Hardware(
-    "GeForce RTX 5070 Ti", 1, 16_303, 300.0, 48, 377, 377, 250, *_NEW, _EPYC, 1200, 1.05
+    "GeForce RTX 5070 Ti", 1, 16_303, 300.0, 48, 503, 503, 250, *_NEW, _EPYC, 1200, 1.05
 )
 SLOW = Hardware("GeForce RTX 3080 Ti", 1, 12_288, 350.0, 24, 251, 251, 250, *_NEW, _XEON, 860, 0.42)
 SMALL_LIMIT = Hardware(
@@ -153,7 +153,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "slow_rate": Scenario(
         "is too slow for its price",
-        Plan(params="cached", proofs=6),
+        Plan(params="cached", proofs=6, partition_workers=8),
         SLOW,
         pull_seconds=25,
         age=600,

@@ -6,11 +6,29 @@ import contextlib
 import asyncssh
 
 from fleetui.simulator.hosts.host import Host
-from fleetui.simulator.hosts.shell import file_tools, process_tools, text_tools
+from fleetui.simulator.hosts.shell import (
+    file_tools,
+    gpu_tools,
+    matching_tools,
+    printing_tools,
+    process_tools,
+    running_tools,
+    system_tools,
+    text_tools,
+)
 from fleetui.simulator.hosts.shell.interpreter import Leave, Shell, Tool
 from fleetui.simulator.hosts.shell.streams import CallbackWriter, ClosedPipeError, Pipe
 
-TOOLS: dict[str, Tool] = {**text_tools.TOOLS, **file_tools.TOOLS, **process_tools.TOOLS}
+TOOLS: dict[str, Tool] = {
+    **text_tools.TOOLS,
+    **matching_tools.TOOLS,
+    **printing_tools.TOOLS,
+    **file_tools.TOOLS,
+    **process_tools.TOOLS,
+    **gpu_tools.TOOLS,
+    **system_tools.TOOLS,
+    **running_tools.TOOLS,
+}
 _WELCOME = (
     b"Welcome to vast.ai. If authentication fails, try again after a few seconds.\nHave fun!\n"
 )

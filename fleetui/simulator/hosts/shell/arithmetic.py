@@ -1,5 +1,6 @@
 """`$((...))`: integer expressions with C's operators."""
 
+import operator
 import re
 from collections.abc import Callable, MutableMapping
 
@@ -7,18 +8,13 @@ _TOKEN = re.compile(
     r"\s*(0[xX][0-9a-fA-F]+|\d+|[A-Za-z_]\w*"
     r"|<<=|>>=|&&|\|\||<=|>=|==|!=|<<|>>|[-+*/%&|^]=|[-+*/%<>!~&|^?:=()])"
 )
-_LEVELS = (
-    ("||",),
-    ("&&",),
-    ("|",),
-    ("^",),
-    ("&",),
-    ("==", "!="),
-    ("<", "<=", ">", ">="),
-    ("<<", ">>"),
-    ("+", "-"),
-    ("*", "/", "%"),
-)
+_RANKS = {
+    op: rank
+    for rank, ops in enumerate(
+        ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %")
+    )
+    for op in ops.split()
+}
 
 
 class BadArithmeticError(Exception):
@@ -100,26 +96,18 @@ class _Evaluator:
         second = self._conditional()
         return first if value else second
 
-    def _binary(self, level: int) -> int:
-        if level == len(_LEVELS):
-            return self._unary()
-        value = self._binary(level + 1)
-        while (op := self._peek()) in _LEVELS[level]:
+    def _binary(self, lowest: int) -> int:
+        value = self._unary()
+        while (rank := _RANKS.get(op := self._peek(), -1)) >= lowest:
             self.at += 1
-            value = _apply(op, value, self._binary(level + 1))
+            value = _apply(op, value, self._binary(rank + 1))
         return value
 
     def _unary(self) -> int:
         word = self._peek()
         self.at += 1
-        signs: dict[str, Callable[[int], int]] = {
-            "-": lambda v: -v,
-            "+": lambda v: v,
-            "!": lambda v: int(not v),
-            "~": lambda v: ~v,
-        }
-        if word in signs:
-            return signs[word](self._unary())
+        if word in _SIGNS:
+            return _SIGNS[word](self._unary())
         if word == "(":
             value = self.assignment()
             if self._peek() != ")":
@@ -139,22 +127,30 @@ def _apply(op: str, left: int, right: int) -> int:
             raise BadArithmeticError("division by zero")
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
         return _wrap(quotient if op == "/" else left - quotient * right)
-    table: dict[str, Callable[[], int]] = {
-        "+": lambda: left + right,
-        "-": lambda: left - right,
-        "*": lambda: left * right,
-        "<<": lambda: left << (right & 63),
-        ">>": lambda: left >> (right & 63),
-        "&": lambda: left & right,
-        "|": lambda: left | right,
-        "^": lambda: left ^ right,
-        "<": lambda: int(left < right),
-        "<=": lambda: int(left <= right),
-        ">": lambda: int(left > right),
-        ">=": lambda: int(left >= right),
-        "==": lambda: int(left == right),
-        "!=": lambda: int(left != right),
-        "&&": lambda: int(bool(left) and bool(right)),
-        "||": lambda: int(bool(left) or bool(right)),
-    }
-    return _wrap(table[op]())
+    return _wrap(_OPERATIONS[op](left, right))
+
+
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "<<": lambda left, right: left << (right & 63),
+    ">>": lambda left, right: left >> (right & 63),
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "&&": lambda left, right: int(bool(left) and bool(right)),
+    "||": lambda left, right: int(bool(left) or bool(right)),
+}
+_SIGNS: dict[str, Callable[[int], int]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "!": lambda value: int(not value),
+    "~": operator.invert,
+}

@@ -43,11 +43,9 @@ class Expander:
         """Expand words as arguments: split and matched against file names."""
         found: list[str] = []
         for word in words:
-            if len(word) == 1 and isinstance(word[0], Literal) and not word[0].quoted:
-                text = word[0].text
-                if not is_pattern(text) and "\\" not in text and text[:1] != "~":
-                    found.append(text)
-                    continue
+            if len(word) == 1 and (whole := self._whole(word[0])) is not None:
+                found.append(whole)
+                continue
             pieces = await self._pieces(self._tilde(word))
             for field in self._split(pieces):
                 found.extend(self._names(field))
@@ -57,8 +55,18 @@ class Expander:
         """Expand a word to exactly one text: no splitting, no file names."""
         if not word:
             return ""
+        if len(word) == 1 and (whole := self._whole(word[0], joined=True)) is not None:
+            return whole
         pieces = await self._pieces(self._tilde(word), joined=True)
         return "".join(" " if piece is None else piece[0] for piece in pieces)
+
+    def _whole(self, part: Part, *, joined: bool = False) -> str | None:
+        """Return what the commonest words stand for at once: plain text, `"$name"`."""
+        if isinstance(part, Literal):
+            return part.text if part.quoted or _is_plain(part.text) else None
+        if isinstance(part, Parameter) and not part.op and (part.quoted or joined):
+            return self._shell.variables.get(part.name)
+        return None
 
     async def pattern(self, word: Word) -> str:
         """Expand a word to a pattern; quoted characters stand for themselves."""
@@ -95,19 +103,22 @@ class Expander:
     def value(self, name: str) -> str | None:
         """Return a parameter's value; None when it is not set."""
         shell = self._shell
+        if (known := shell.variables.get(name)) is not None:
+            return known
         if name.isdigit():
             index = int(name)
             if index == 0:
                 return shell.name
             return shell.positional[index - 1] if index <= len(shell.positional) else None
-        special = {
-            "?": lambda: str(shell.status),
-            "#": lambda: str(len(shell.positional)),
-            "$": lambda: str(shell.pid),
-            "!": lambda: shell.last_background,
-            "-": lambda: "".join(sorted(shell.options)),
-        }.get(name)
-        return special() if special is not None else shell.variables.get(name)
+        if name == "?":
+            return str(shell.status)
+        if name == "#":
+            return str(len(shell.positional))
+        if name == "$":
+            return str(shell.pid)
+        if name == "!":
+            return shell.last_background
+        return "".join(sorted(shell.options)) if name == "-" else None
 
     async def _parameter(self, part: Parameter, pieces: list[_Piece], *, joined: bool) -> None:
         if part.name in {"@", "*"}:
@@ -195,6 +206,9 @@ class Expander:
                 if text or quoted:
                     current = [*(current or []), (text, quoted)]
                 continue
+            if text.isalnum():
+                current = [*(current or []), (text, False)]
+                continue
             for run, hard in _runs(text, ifs):
                 if run:
                     current = [*(current or []), (run, False)]
@@ -207,13 +221,20 @@ class Expander:
         return fields
 
     def _names(self, field: list[tuple[str, bool]]) -> list[str]:
-        text = "".join(piece for piece, _ in field)
-        if "f" in self._shell.options or all(quoted for _, quoted in field):
+        text = field[0][0] if len(field) == 1 else "".join(piece for piece, _ in field)
+        if "f" in self._shell.options or not any(char in text for char in "*?["):
+            return [text]
+        if all(quoted for _, quoted in field):
             return [text]
         pattern = pattern_text(field)
         if not is_pattern(pattern):
             return [text]
         return self._shell.machine.files.glob(pattern, self._shell.cwd) or [text]
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_plain(text: str) -> bool:
+    return not is_pattern(text) and "\\" not in text and text[:1] != "~"
 
 
 def _runs(text: str, ifs: str) -> list[tuple[str, bool]]:

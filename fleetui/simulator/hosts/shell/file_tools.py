@@ -3,13 +3,14 @@
 import re
 import stat as mode_bits
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from fleetui.simulator.hosts.files import Files, Node
 from fleetui.simulator.hosts.shell.interpreter import Call, Tool
 from fleetui.simulator.hosts.shell.options import UsageError, options
 from fleetui.simulator.hosts.shell.patterns import compile_pattern
-from fleetui.simulator.hosts.shell.text_tools import size_value
+from fleetui.simulator.hosts.shell.text_input import size_value
 
 
 def _mode(node: Node) -> int:
@@ -24,47 +25,50 @@ def _human_time(at: float) -> str:
     return whole.strftime("%Y-%m-%d %H:%M:%S.") + f"{whole.microsecond * 1000:09d} +0000"
 
 
+def _kind(node: Node) -> str:
+    if node.folder:
+        return "directory"
+    if node.link:
+        return "symbolic link"
+    return "regular file" if node.size else "regular empty file"
+
+
+_DIRECTIVES: dict[str, Callable[[str, Node], object]] = {
+    "n": lambda path, _node: path,
+    "s": lambda _path, node: node.size,
+    "i": lambda _path, node: node.inode,
+    "d": lambda _path, _node: Files.device,
+    "D": lambda _path, _node: f"{Files.device:x}",
+    "X": lambda _path, node: int(node.mtime),
+    "Y": lambda _path, node: int(node.mtime),
+    "Z": lambda _path, node: int(node.mtime),
+    "W": lambda _path, node: int(node.born),
+    "x": lambda _path, node: _human_time(node.mtime),
+    "y": lambda _path, node: _human_time(node.mtime),
+    "z": lambda _path, node: _human_time(node.mtime),
+    "w": lambda _path, node: _human_time(node.born),
+    "a": lambda _path, node: f"{node.mode:o}",
+    "A": lambda _path, node: mode_bits.filemode(_mode(node)),
+    "f": lambda _path, node: f"{_mode(node):x}",
+    "F": lambda _path, node: _kind(node),
+    "b": lambda _path, node: -(-node.size // 512),
+    "B": lambda _path, _node: 512,
+    "o": lambda _path, _node: 4096,
+    "h": lambda _path, _node: 1,
+    "u": lambda _path, _node: 0,
+    "g": lambda _path, _node: 0,
+    "U": lambda _path, _node: "root",
+    "G": lambda _path, _node: "root",
+    "m": lambda _path, _node: "/",
+    "t": lambda _path, _node: 0,
+    "T": lambda _path, _node: 0,
+    "N": lambda path, node: f"'{path}'" + (f" -> '{node.link}'" if node.link else ""),
+}
+
+
 def _directive(name: str, path: str, node: Node) -> str:
-    if name == "n":
-        return path
-    if name == "s":
-        return str(node.size)
-    values = {
-        "i": node.inode,
-        "d": Files.device,
-        "D": f"{Files.device:x}",
-        "Y": int(node.mtime),
-        "Z": int(node.mtime),
-        "X": int(node.mtime),
-        "W": int(node.born),
-        "y": _human_time(node.mtime),
-        "z": _human_time(node.mtime),
-        "x": _human_time(node.mtime),
-        "w": _human_time(node.born),
-        "a": f"{node.mode:o}",
-        "A": mode_bits.filemode(_mode(node)),
-        "f": f"{_mode(node):x}",
-        "F": "directory"
-        if node.folder
-        else "symbolic link"
-        if node.link
-        else "regular file"
-        if node.size
-        else "regular empty file",
-        "b": -(-node.size // 512),
-        "B": 512,
-        "o": 4096,
-        "h": 1,
-        "u": 0,
-        "g": 0,
-        "U": "root",
-        "G": "root",
-        "m": "/",
-        "t": 0,
-        "T": 0,
-        "N": f"'{path}'" + (f" -> '{node.link}'" if node.link else ""),
-    }
-    return str(values.get(name, "?"))
+    made = _DIRECTIVES.get(name)
+    return "?" if made is None else str(made(path, node))
 
 
 async def stat(call: Call) -> int:

@@ -3,12 +3,13 @@
 import functools
 import re
 
+_SPECIAL = re.compile(r"[\\*?\[\]]")
+_ACTIVE = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
+
 
 def pattern_text(pieces: list[tuple[str, bool]]) -> str:
     """Join (text, quoted) pieces to a pattern in which quoted characters stand for themselves."""
-    return "".join(
-        re.sub(r"([\\*?\[\]])", r"\\\1", text) if quoted else text for text, quoted in pieces
-    )
+    return "".join(_SPECIAL.sub(r"\\\g<0>", text) if quoted else text for text, quoted in pieces)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -89,12 +90,12 @@ def _bracket(body: str) -> str:
 
 def is_pattern(text: str) -> bool:
     """Say whether a pattern text has an active special character."""
-    return re.search(r"(?<!\\)(?:\\\\)*[*?\[]", text) is not None
+    return _ACTIVE.search(text) is not None
 
 
 def unescape(text: str) -> str:
     """Return the characters a pattern without special ones stands for."""
-    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL) if "\\" in text else text
 
 
 def strip_prefix(value: str, pattern: str, *, longest: bool) -> str:
