@@ -7,11 +7,11 @@ the result table (facts: cuzk.md section 4).
 import re
 from collections import deque
 from dataclasses import dataclass
-from math import isfinite
 
 from fleetui.domain.stage import Progress, ProgressPart
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.profiles.model import Profile
+from fleetui.reading.figures import figure
 
 _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _SIZE = re.compile(r"([\d.]+)\s*([KMGT]?)i?B?\Z")
@@ -25,15 +25,6 @@ def size(text: str) -> float | None:
     if match is None:
         return None
     return figure(match.group(1), 0.0) * _UNITS[match.group(2)]
-
-
-def figure(text: str | None, other: float) -> float:
-    """Read a plain decimal figure; `other` stands for what is none."""
-    try:
-        number = float(text or "")
-    except ValueError:
-        return other
-    return number if isfinite(number) else other
 
 
 @dataclass(slots=True)

@@ -6,7 +6,8 @@ from fleetui.domain.host import DaemonStatus
 from fleetui.domain.stage import Progress, ProgressPart, Stage, StageSpan
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.profiles.model import Profile
-from fleetui.reading.download import Download, figure, size
+from fleetui.reading.download import Download, size
+from fleetui.reading.figures import figure
 from fleetui.reading.jobs import PARTITIONS, Jobs
 from fleetui.reading.rates import Benchmark
 from fleetui.reading.status import running_pipelines

@@ -6,6 +6,7 @@ from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.rate import RateSource
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
+from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import Clues, make, proof_of, quote, tail_proof
 
 _LIMIT_SECONDS = 2700.0
@@ -25,7 +26,7 @@ def measured(clues: Clues) -> tuple[float, Fact | None] | None:
     """Return the measured rate in proofs an hour and the line that says it."""
     line = clues.last("mark.throughput")
     if line is not None:
-        return float(line.fields.get("per_minute", "0").strip(".") or 0) * 60.0, line
+        return figure(line.fields.get("per_minute"), 0.0) * 60.0, line
     rates = [rate for rate in clues.case.rates if rate.source is RateSource.BENCHMARK]
     return (rates[-1].proofs_per_hour, None) if rates else None
 
@@ -35,7 +36,7 @@ def _minimum(clues: Clues) -> tuple[float, Fact | None] | None:
     if clues.case.min_rate is not None:
         return clues.case.min_rate, line
     if line is not None:
-        return float(line.fields.get("minimum", "0").strip(".") or 0), line
+        return figure(line.fields.get("minimum"), 0.0), line
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
+from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import Clues, make, proof_of, quote, remark, tail_proof
 
 _DAEMON = "cuzk-daemon"
@@ -151,7 +152,7 @@ def _srs(clues: Clues) -> Iterator[Finding]:
     reason = ""
     evidence: list[Evidence] = []
     for loading in clues.rule("mark.srs_loading"):
-        size = float(loading.fields.get("gib", "nan").strip("."))
+        size = figure(loading.fields.get("gib"), _WHOLE_SRS_GIB)
         if size < _WHOLE_SRS_GIB and "stacked-proof-of-replication" in loading.text:
             reason = f": its file has only {size:.1f} GiB of 44.1 GiB"
             evidence.append(proof_of(loading))

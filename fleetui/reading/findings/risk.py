@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.stage import Stage
 from fleetui.reading.case import Case
+from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import Clues, make, proof_of, remark
 
 GIB = 1 << 30
@@ -48,13 +49,13 @@ def _memory(clues: Clues) -> Iterator[Finding]:
     need: float | None = None
     what = ""
     if budget is not None and budget.fields.get("gib"):
-        need = float(budget.fields["gib"])
+        need = figure(budget.fields["gib"], 0.0)
         what = f"its budget of {need:.0f} GiB"
     elif clues.case.status is not None and clues.case.status.memory.total_bytes:
         need = clues.case.status.memory.total_bytes / GIB
         what = f"its budget of {need:.0f} GiB"
     elif workers is not None and clues.case.era != "N" and workers.fields.get("workers"):
-        count = float(workers.fields["workers"])
+        count = figure(workers.fields["workers"], 0.0)
         need = _BASE_GIB + _WORKER_GIB * count
         what = f"{count:.0f} partition workers, about {need:.0f} GiB at the peak"
     if need is None or need * GIB <= limit:
