@@ -76,6 +76,7 @@ class FleetApp(App[None]):
         self._bindings = bindings_map("app", read_only=read_only)
         self.register_theme(THEME)
         self.theme = THEME.name
+        self.set_class(ascii_only, "-ascii")
 
     def on_mount(self) -> None:
         """Show the fleet and start the loops."""

@@ -95,7 +95,8 @@ def time_ticks(start: float, end: float, count: int) -> list[tuple[float, str]]:
     form = "%H:%M" if step < 86_400 else "%d %b"
     ticks: list[tuple[float, str]] = []
     while first <= end and len(ticks) < 100:
-        ticks.append((first, time.strftime(form, time.localtime(first))))
+        if first >= start:
+            ticks.append((first, time.strftime(form, time.localtime(first))))
         first += step
     return ticks
 

@@ -13,6 +13,7 @@ def fit(text: str, width: int, *, right: bool = False, more: str = "…") -> str
         if len(text) > width:
             return text[: width - 1] + more if width > 1 else more
         return text.rjust(width) if right else text.ljust(width)
+    text = text[: width * 4]
     length = cell_len(text)
     if length > width:
         return set_cell_size(text, width - 1) + more if width > 1 else more
@@ -25,19 +26,23 @@ def cells(pieces: list[Piece]) -> int:
     return sum(cell_len(text) for text, _ in pieces)
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most `width` cells, at blanks where there are any."""
+def wrap(text: str, width: int, limit: int = 12) -> list[str]:
+    """Break a text into at most `limit` lines of at most `width` cells, at blanks if it can.
+
+    What does not fit into them is left out: the cost depends on what is shown, not on how long
+    a hostile text is.
+    """
+    width = max(width, 1)
     lines: list[str] = []
     line = ""
-    for word in text.split():
+    for word in text[: width * limit * 2].split():
         rest = word
-        while cell_len(rest) > width:
+        while cell_len(rest) > width and len(lines) < limit:
             if line:
                 lines.append(line)
                 line = ""
-            head = set_cell_size(rest, width).rstrip()
-            if not head:
-                break
+            # A character is never wider than two cells: a head this long is wide enough.
+            head = set_cell_size(rest[: width * 2], width).rstrip() or rest[0]
             lines.append(head)
             rest = rest[len(head) :]
         candidate = f"{line} {rest}" if line else rest
@@ -46,4 +51,6 @@ def wrap(text: str, width: int) -> list[str]:
             line = rest
         else:
             line = candidate
+        if len(lines) >= limit:
+            return lines[:limit]
     return [*lines, line] if line else lines

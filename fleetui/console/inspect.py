@@ -95,16 +95,17 @@ def _findings(findings: tuple[Finding, ...], width: int, glyphs: Glyphs) -> list
         tone = SEVERITY_TONES[finding.severity]
         title = "root cause" if index == 0 else "also"
         lines += _section(title, width, glyphs)
-        head: Line = [(f"{glyphs.severity(finding.severity)} {finding.category}", f"{tone} bold")]
+        name = fit(finding.category, min(len(finding.category), width - 24))
+        head: Line = [(f"{glyphs.severity(finding.severity)} {name}", f"{tone} bold")]
         sure = f"  {finding.confidence * 100:.0f}% sure"
         times = f"  {finding.count} times" if finding.count > 1 else ""
         lines.append([*head, (sure + times, "dim")])
-        lines += [[(text, "text")] for text in wrap(finding.summary, width)]
+        lines += [[(text, "text")] for text in wrap(finding.summary, width)[:6]]
         for evidence in finding.evidence[: 3 if index == 0 else 1]:
             where = evidence.source + (f":{evidence.line}" if evidence.line else "")
             lines.append([(fit(where, width, more=glyphs["more"]).rstrip(), "key")])
             lines += [[("  " + text, "dim")] for text in wrap(evidence.text, width - 2)[:3]]
-        for number, text in enumerate(wrap(finding.advice, width - 2)):
+        for number, text in enumerate(wrap(finding.advice, width - 2)[:8]):
             lines.append([((glyphs["arrow"] if not number else " ").ljust(2), "ok"), (text, "ok")])
         if finding.action == "restart_daemon":
             lines.append([("R", "warn bold"), (" restarts the daemon", "dim")])

@@ -26,7 +26,7 @@ class LogRing:
     unfinished line is a line as well and is replaced as it grows.
     """
 
-    def __init__(self, capacity: int = 20_000) -> None:
+    def __init__(self, capacity: int = 50_000) -> None:
         self.capacity = capacity
         self.first = 0
         self.pushed_out = 0

@@ -72,7 +72,11 @@ class LogSource:
 
     async def older(self) -> int:
         """Load a window of older bytes in front; returns how many lines came."""
+        room = self.ring.capacity - len(self.ring)
         if self.shown is None or self.start_offset <= self.first_offset:
+            return 0
+        if self.ring.pushed_out or room <= 0:
+            # What the ring has let go can no longer be joined to what is older still.
             return 0
         window = await self._store.log_window(
             self.shown.stream,
@@ -86,6 +90,9 @@ class LogSource:
         if start > window.first_offset:
             cut = data.find(b"\n") + 1
             data, start = data[cut:], start + cut
+        if data.count(b"\n") > room:
+            kept = b"\n".join(data.split(b"\n")[-room - 1 :])
+            data, start = kept, start + len(data) - len(kept)
         self.start_offset = start
         self.first_offset = window.first_offset
         return self.ring.prepend(data)

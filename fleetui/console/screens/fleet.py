@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
-from textual.events import DescendantBlur, DescendantFocus
+from textual.events import DescendantBlur, DescendantFocus, Key
 from textual.widgets import Input
 
 from fleetui.console import figures
@@ -302,11 +302,12 @@ class FleetScreen(FleetUIScreen):
             self.log_view.set_search(event.value)
             self.action_log_next_match(1)
 
-    def on_key(self, event: object) -> None:
+    def on_key(self, event: Key) -> None:
         """Esc in a prompt clears and closes it."""
         prompt = self.focused
-        if getattr(event, "key", "") != "escape" or not isinstance(prompt, Input):
+        if event.key != "escape" or not isinstance(prompt, Input):
             return
+        event.stop()
         prompt.value = ""
         if prompt.id == "search":
             self.log_view.set_search("")

@@ -14,6 +14,7 @@ from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.ordering import Selection, select
 from fleetui.console.palette import Piece
+from fleetui.console.widgets.plain_scrollbar import make_plain
 from fleetui.domain.reading import FleetRow
 
 
@@ -171,6 +172,10 @@ class FleetTable(ScrollView, can_focus=True):
             self.refresh(Region(0, line, self.size.width, 1))
 
     # -- painting ----------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Scrollbars of whole cells."""
+        make_plain(self.vertical_scrollbar)
 
     def render_line(self, y: int) -> Strip:
         """Return one visible line."""

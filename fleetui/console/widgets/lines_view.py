@@ -8,6 +8,7 @@ from textual.strip import Strip
 from fleetui.console import palette
 from fleetui.console.binding import bindings_map
 from fleetui.console.palette import Piece
+from fleetui.console.widgets.plain_scrollbar import make_plain
 
 
 class LinesView(ScrollView, can_focus=True):
@@ -92,6 +93,10 @@ class LinesView(ScrollView, can_focus=True):
     def _to(self, top: int) -> None:
         limit = max(len(self._lines) - self.size.height, 0)
         self.scroll_to(y=min(max(top, 0), limit), animate=False, immediate=True)
+
+    def on_mount(self) -> None:
+        """Scrollbars of whole cells."""
+        make_plain(self.vertical_scrollbar)
 
     def render_line(self, y: int) -> Strip:
         """Return one visible line."""

@@ -11,6 +11,7 @@ from fleetui.console import palette
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.log_ring import LogRing, is_trouble
 from fleetui.console.sgr import pieces_of
+from fleetui.console.widgets.plain_scrollbar import make_plain
 from fleetui.domain.text import sanitise
 
 CACHED_LINES = 600
@@ -138,6 +139,10 @@ class LogView(ScrollView, can_focus=True):
             elif wanted in line.lower():
                 return number
         return None
+
+    def on_mount(self) -> None:
+        """Scrollbars of whole cells."""
+        make_plain(self.vertical_scrollbar)
 
     def render_line(self, y: int) -> Strip:
         """Return one visible line."""

@@ -1,0 +1,161 @@
+from functools import partial
+
+from console_pilot import NOW, console
+from fleetui.console.log_source import LogSource
+from fleetui.domain.stream import StreamId
+
+LOG = "/tmp/cuzk.log"
+
+
+async def test_the_log_opens_at_its_end_and_follows() -> None:
+    async with console() as run:
+        await run.press("l")
+        await run.shows("partition 8 synthesized in 8.38s")
+        await run.shows("following")
+        run.store.write(20110148, LOG, b"the newest line\n", at=NOW)
+        await run.shows("the newest line")
+
+
+async def test_new_lines_never_yank_the_reader() -> None:
+    async with console() as run:
+        await run.press("l")
+        await run.shows("following")
+        view = run.app.fleet_screen.log_view
+        await run.until(lambda: len(view.ring) == 240, "the whole log")
+        await run.press("pageup", "k")
+        top, shown = view.top, view.ring.line(view.top)
+        for number in range(300):
+            run.store.write(20110148, LOG, b"more %d\n" % number, at=NOW)
+        await run.until(lambda: len(view.ring) == 540, "the new lines")
+        await run.pilot.pause()
+        assert (view.top, view.ring.line(view.top)) == (top, shown)
+        await run.shows("lines below, G follows")
+        await run.press("G")
+        await run.shows("more 299")
+        await run.press("F", "g")
+        await run.shows("06:00:00Z")
+        await run.press("F")
+        await run.shows("more 299")
+
+
+async def test_search_highlights_and_jumps() -> None:
+    async with console() as run:
+        await run.press("l")
+        await run.shows("following")
+        await run.press("slash", *"8.42s", "enter")
+        await run.shows("8.42s")
+        view = run.app.fleet_screen.log_view
+        assert view.mark is not None
+        first = view.mark
+        await run.press("n")
+        assert view.mark > first
+        await run.press("N")
+        assert view.mark == first
+        await run.press("N")
+        await run.shows("no earlier match")
+        await run.press("slash", "escape")
+        assert view.search == ""
+        assert view.has_focus
+
+
+async def test_errors_are_jumped_to() -> None:
+    async with console() as run:
+        await run.press("l")
+        await run.shows("following")
+        view = run.app.fleet_screen.log_view
+        await run.until(lambda: len(view.ring) == 240, "the whole log")
+        await run.press("e")
+        assert view.mark == 79
+        await run.press("e", "e")
+        assert view.mark == 239
+        await run.press("e")
+        await run.shows("no further error")
+        await run.press("E")
+        assert view.mark == 159
+        await run.shows("[/] [@click=app.quit]")
+
+
+def shows_another(source: LogSource, path: str) -> bool:
+    return source.shown is not None and source.shown.stream.path != path
+
+
+async def test_tab_goes_through_the_files() -> None:
+    async with console() as run:
+        await run.press("l")
+        await run.shows("following")
+        seen = []
+        for _ in range(3):
+            source = run.app.fleet_screen.log_source
+            assert source is not None
+            assert source.shown is not None
+            before = source.shown.stream.path
+            seen.append(before)
+            await run.press("tab")
+            await run.until(partial(shows_another, source, before), "the next file")
+        assert sorted(seen) == ["/tmp/benchmark-full.log", LOG, "/tmp/setup.log"]
+
+
+async def test_full_screen_and_back() -> None:
+    async with console(size=(100, 30)) as run:
+        await run.press("l")
+        await run.shows("following")
+        await run.press("f")
+        await run.until(lambda: "finding" not in run.text, "only the log")
+        assert run.app.fleet_screen.log_view.page > 20
+        await run.press("f")
+        await run.shows("finding")
+        await run.press("l")
+        assert run.app.fleet_screen.table.has_focus
+        await run.press("L")
+        await run.until(lambda: run.app.fleet_screen.has_class("-full"), "full screen")
+        await run.press("escape")
+        assert run.app.fleet_screen.table.has_focus
+
+
+async def test_sideways_position_stays_when_lines_come() -> None:
+    async with console() as run:
+        run.store.write(20110148, LOG, b"x" * 300 + b"END\n", at=NOW)
+        await run.press("l")
+        await run.shows("following")
+        await run.press("shift+right", "right", "left", "shift+right")
+        left = run.app.fleet_screen.log_view.left
+        assert left > 50
+        run.store.write(20110148, LOG, b"y\n", at=NOW)
+        await run.until(lambda: run.app.fleet_screen.log_view.ring.end == 242, "one more line")
+        assert run.app.fleet_screen.log_view.left == left
+
+
+async def test_hostile_lines_are_drawn_harmless() -> None:
+    hostile = (
+        b"\x1b]0;title\x07\x1b]52;c;aGk=\x07[/] [@click=app.quit]x[/]\x1b[2J\xff\xfe"
+        + "\u202egnp.exe".encode()
+        + b"\x9b31m\n"
+    )
+    async with console() as run:
+        run.store.write(20110148, LOG, hostile + b"A" * 1_000_000 + b"\n", at=NOW)
+        await run.press("l")
+        await run.shows("following")
+        run.store.write(20110148, LOG, hostile, at=NOW)
+        await run.shows("[/] [@click=app.quit]x[/]")
+        assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(run.text)
+
+
+async def test_the_top_loads_older_lines() -> None:
+    async with console() as run:
+        body = b"".join(b"old line %07d\n" % number for number in range(40_000))
+        stream = StreamId(20110148, "/tmp/long.log")
+        run.store.write(20110148, stream.path, body, at=NOW + 100)
+        await run.press("l")
+        await run.shows("old line 0039999")
+        view = run.app.fleet_screen.log_view
+        before = len(view.ring)
+        await run.press("g")
+        await run.press("g")
+        await run.until(lambda: len(view.ring) > before, "older lines")
+
+
+async def test_an_instance_without_logs_says_so() -> None:
+    async with console() as run:
+        run.store.logs.clear()
+        await run.press("l")
+        await run.shows("is stored yet")
