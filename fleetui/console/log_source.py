@@ -6,6 +6,7 @@ from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.store.interface import ViewerStore
 
 WINDOW_BYTES = 262_144
+CONFIG_KIND = "config"
 SWITCH_AFTER_SECONDS = 10.0
 """Real seconds of silence of the shown file before a livelier one takes its place."""
 
@@ -37,12 +38,12 @@ class LogSource:
         if self.shown is None:
             if not self.streams:
                 return False
-            return await self._open(self.streams[0])
+            return await self._open(self._newest())
         current = next((s for s in self.streams if s.stream == self.shown.stream), None)
         if current is None:
             return False
         if following and not self._picked and self._outrun(current):
-            return await self._open(self.streams[0])
+            return await self._open(self._newest())
         if current.generation != self._generation:
             self.ring.note(f"-- the file began anew (its life no. {current.generation}) --")
             return await self._open(current, fresh=False)
@@ -64,8 +65,12 @@ class LogSource:
         self._picked = True
         return await self._open(chosen)
 
+    def _newest(self) -> StreamPosition:
+        """Return the log written last; a configuration file only where there is no log."""
+        return next((s for s in self.streams if s.kind != CONFIG_KIND), self.streams[0])
+
     def _outrun(self, current: StreamPosition) -> bool:
-        newest = self.streams[0]
+        newest = self._newest()
         if newest.stream == current.stream or newest.last_byte_at is None:
             return False
         return newest.last_byte_at - (current.last_byte_at or 0.0) > self._patience
