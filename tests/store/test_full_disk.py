@@ -48,11 +48,9 @@ async def test_a_full_database_refuses_whole_batches_and_works_again(bench: Benc
 
 
 async def test_a_file_that_may_not_grow_is_a_full_disk(path: Path) -> None:
-    child = Child("fill", str(path), "1000000")
-    full = await asyncio.to_thread(child.line)
-    after = await asyncio.to_thread(child.line)
-    child.process.wait(60)
-    child.end()
+    with Child("fill", str(path), "1000000") as child:
+        full = await asyncio.to_thread(child.line)
+        after = await asyncio.to_thread(child.line)
     assert full.startswith("full ")
     offset = int(full.split()[1])
     assert after == f"went on {offset + 20_000}"

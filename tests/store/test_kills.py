@@ -1,16 +1,13 @@
 """A writer killed at any moment: no byte lost, none twice, the file whole."""
 
 import asyncio
-import os
 import random
-import signal
 import sqlite3
 import time
 from pathlib import Path
 
 from fleetui.store.sqlite import SqliteStore
 from store_bench import (
-    DEADLINE_SECONDS,
     STREAM,
     Bench,
     Child,
@@ -29,26 +26,22 @@ async def test_many_kills_lose_nothing(path: Path) -> None:
     moment = random.Random(7)  # noqa: S311 - when to kill is no secret
     promised = 0
     for _ in range(KILLS):
-        writer = Child("write", str(path), str(LIMIT))
-        start = int((await asyncio.to_thread(writer.line)).split()[1])
-        assert start >= promised, "a committed byte was lost"
-        promised = start
-        end = time.monotonic() + moment.uniform(0.0, 0.12)
-        while time.monotonic() < end:
-            said = await asyncio.to_thread(writer.line)
-            if not said.startswith("at "):
-                break
-            promised = int(said.split()[1])
-        os.kill(writer.process.pid, signal.SIGKILL)
-        writer.process.wait(DEADLINE_SECONDS)
-        writer.end()
-    last = Child("write", str(path), str(LIMIT))
-    said = ""
-    while said != "done":
-        said = await asyncio.to_thread(last.line)
-        assert said, "the last writer ended early"
-    last.process.wait(DEADLINE_SECONDS)
-    last.end()
+        with Child("write", str(path), str(LIMIT)) as writer:
+            start = int((await asyncio.to_thread(writer.line)).split()[1])
+            assert start >= promised, "a committed byte was lost"
+            promised = start
+            end = time.monotonic() + moment.uniform(0.0, 0.12)
+            while time.monotonic() < end:
+                said = await asyncio.to_thread(writer.line)
+                if not said.startswith("at "):
+                    break
+                promised = int(said.split()[1])
+            writer.kill()
+    with Child("write", str(path), str(LIMIT)) as last:
+        said = ""
+        while said != "done":
+            said = await asyncio.to_thread(last.line)
+            assert said, "the last writer ended early"
     store = await SqliteStore.open(path, clock=HandClock(), viewer=True)
     chunks = await store.log_bytes(STREAM, 1)
     assert b"".join(piece.data for piece in chunks) == pattern(0, LIMIT)

@@ -65,20 +65,18 @@ async def test_the_old_holder_can_write_nothing(bench: Bench, path: Path) -> Non
 
 
 async def test_a_killed_holder_is_replaced_at_once(path: Path) -> None:
-    holder = Child("hold", str(path), "60")
-    assert holder.line() == "held 1"
     store = await open_store(path)
     viewer = await open_store(path, viewer=True)
-    assert await store.take_lease("second", 5.0) is None
-    assert (await viewer.fleet()).lease_held
-    os.kill(holder.process.pid, signal.SIGKILL)
-    holder.process.wait(DEADLINE_SECONDS)
-    assert not (await viewer.fleet()).lease_held
-    lease, seconds = await take(store)
+    with Child("hold", str(path), "60") as holder:
+        assert holder.line() == "held 1"
+        assert await store.take_lease("second", 5.0) is None
+        assert (await viewer.fleet()).lease_held
+        holder.kill()
+        assert not (await viewer.fleet()).lease_held
+        lease, seconds = await take(store)
     assert lease.epoch == 2
     assert seconds < 1.0
     assert (await viewer.fleet()).lease_held
-    holder.end()
     await viewer.close()
     await store.close()
 
@@ -86,17 +84,16 @@ async def test_a_killed_holder_is_replaced_at_once(path: Path) -> None:
 async def test_a_hung_holder_is_replaced_after_its_time_and_fenced_when_it_wakes(
     path: Path,
 ) -> None:
-    holder = Child("hold", str(path), "1.0")
-    assert holder.line() == "held 1"
     store = await open_store(path)
-    os.kill(holder.process.pid, signal.SIGSTOP)
-    lease, _ = await take(store)
-    assert lease.epoch == 2
-    revision = await store.publish(lease, Batch(at=0.0))
-    os.kill(holder.process.pid, signal.SIGCONT)
-    assert (await asyncio.to_thread(holder.line)).startswith("fenced")
+    with Child("hold", str(path), "1.0") as holder:
+        assert holder.line() == "held 1"
+        os.kill(holder.process.pid, signal.SIGSTOP)
+        lease, _ = await take(store)
+        assert lease.epoch == 2
+        revision = await store.publish(lease, Batch(at=0.0))
+        os.kill(holder.process.pid, signal.SIGCONT)
+        assert (await asyncio.to_thread(holder.line)).startswith("fenced")
     assert await store.publish(lease, Batch(at=0.0)) == revision + 1
-    holder.end()
     await store.close()
 
 

@@ -50,6 +50,16 @@ async def test_a_window_ends_at_a_gap(bench: Bench) -> None:
     assert (older.data, older.offset) == (b"old", 0)
 
 
+async def test_what_was_said_to_be_skipped_cannot_be_skipped_twice(bench: Bench) -> None:
+    await bench.publish(chunk(50, b"new"), positions=[position(53, skipped=50)])
+    with pytest.raises(StoreError, match="10 bytes are missing"):
+        await bench.publish(chunk(63, b"x"), positions=[position(64, skipped=50)])
+    await bench.publish(chunk(63, b"x"), positions=[position(64, skipped=60)])
+    window = await bench.store.log_window(STREAM)
+    assert window is not None
+    assert (window.first_offset, window.end_offset, window.dropped) == (50, 64, 60)
+
+
 async def test_bytes_and_position_are_one(bench: Bench) -> None:
     await bench.publish(chunk(0, b"abc", at=5.0), positions=[position(3)])
     with pytest.raises(StoreError, match="4 bytes are missing between offsets 3 and 7"):

@@ -1,13 +1,10 @@
 """What the store's tests share: a clock, batches, an opened store, and child processes."""
 
-import asyncio
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+import threading
 from pathlib import Path
-
-import pytest
+from typing import Self
 
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
@@ -78,7 +75,10 @@ class Bench:
 
 
 class Child:
-    """A process that runs a verb of `store_child.py` and reports lines."""
+    """A process that runs a verb of `store_child.py` and reports lines.
+
+    It is killed at the end of the block, and at the deadline, which ends every wait for a line.
+    """
 
     def __init__(self, *arguments: str) -> None:
         script = Path(__file__).with_name("store_child.py")
@@ -87,21 +87,24 @@ class Child:
         )
         assert self.process.stdout is not None
         self.output = self.process.stdout
+        self.deadline = threading.Timer(DEADLINE_SECONDS, self.process.kill)
+        self.deadline.daemon = True
+        self.deadline.start()
 
-    def line(self) -> str:
-        """Return the next line that the child reports; empty when it ended."""
-        return self.output.readline().strip()
+    def __enter__(self) -> Self:
+        return self
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.deadline.cancel()
         self.process.kill()
         self.process.wait(DEADLINE_SECONDS)
         self.output.close()
 
+    def kill(self) -> None:
+        """Kill it and wait until it is gone."""
+        self.process.kill()
+        self.process.wait(DEADLINE_SECONDS)
 
-async def until(condition: Callable[[], object], what: str) -> None:
-    """Wait for a condition; fail with its name when the deadline passes."""
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"not within {DEADLINE_SECONDS} s: {what}")
-        await asyncio.sleep(0.005)
+    def line(self) -> str:
+        """Return the next line that the child reports; empty when it ended."""
+        return self.output.readline().strip()
