@@ -1,16 +1,15 @@
 """The console: wires the store to the screens. It reads facts and writes intents, no more."""
 
 import asyncio
-import os
 import time
 import uuid
 from typing import ClassVar
 
-from textual.app import App
 from textual.binding import BindingType
 
 from fleetui.console.acting import PendingDestroy, destroy_target, new_intent, restart_target
 from fleetui.console.binding import bindings_map
+from fleetui.console.diff_output import DiffOutputApp
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.inspect import Subject
@@ -22,7 +21,6 @@ from fleetui.console.screens.fleet import FleetScreen
 from fleetui.console.screens.lists import ActivityScreen, FailuresScreen
 from fleetui.console.screens.pulse import PulseScreen
 from fleetui.console.styles import style_sheets
-from fleetui.console.terminal import mouse_wanted
 from fleetui.domain.clock import Clock
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.text import SafeText, sanitise
@@ -37,7 +35,7 @@ STORE_DEADLINE_SECONDS = 5.0
 SPARK_HOURS = 6.0
 
 
-class FleetApp(App[None]):
+class FleetApp(DiffOutputApp):
     """The operator's screen on one store.
 
     `actor` goes into every intent; `account` names whose fleet it is. With `read_only` no key
@@ -329,7 +327,8 @@ class FleetApp(App[None]):
             screen.draw_bars()
 
     def action_redraw(self) -> None:
-        """Draw everything anew."""
+        """Draw everything anew, whatever the terminal shows now."""
+        self.forget_frame()
         self.screen.refresh(layout=True)
 
     def action_no_act(self) -> None:
@@ -346,8 +345,3 @@ class FleetApp(App[None]):
         else:
             self.pending = None
             self.exit()
-
-
-def run_options() -> dict[str, bool]:
-    """Return what `App.run_async` should be told of this terminal."""
-    return {"mouse": mouse_wanted(os.environ)}

@@ -54,6 +54,7 @@ class FleetTable(ScrollView, can_focus=True):
         self.cursor_id: int | None = None
         self.pinned = False
         """While a dialog is open the order is frozen, so that nothing moves under it."""
+        self._at_rest = True
         self._places: dict[int, int] = {}
         self._layout: Layout = layout(80)
         self._drawn: dict[int, _Drawn] = {}
@@ -87,7 +88,8 @@ class FleetTable(ScrollView, can_focus=True):
             order = [row.instance_id for row in select(self._rows(), self.selection, now)]
         if order != self.order:
             self._reorder(order)
-        if self.cursor_id is None and self.order:
+        if self.order and (self.cursor_id is None or self._at_rest):
+            # Until the operator moves, the cursor stands on what matters most.
             self._set_cursor(self.order[0])
 
     def update_rows(self, changed: set[int]) -> None:
@@ -139,6 +141,7 @@ class FleetTable(ScrollView, can_focus=True):
         """Put the cursor at a place of the order."""
         if not self.order:
             return
+        self._at_rest = False
         place = min(max(place, 0), len(self.order) - 1)
         before = self.cursor_place
         self._set_cursor(self.order[place])
@@ -261,7 +264,7 @@ class FleetTable(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Fit the columns and keep the cursor in view."""
         self.virtual_size = Size(self.size.width, len(self.order) + 1)
-        if self.order:
+        if self.order and not self._at_rest:
             self.go(self.cursor_place)
         self.refresh()
 
