@@ -48,9 +48,12 @@ class Database:
         """
         await asyncio.to_thread(prepare_place, path)
         try:
-            connection = await aiosqlite.connect(
+            connection = aiosqlite.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=256
             )
+            # A store that was not closed must not keep its process from ending.
+            connection._thread.daemon = True  # noqa: SLF001 - the library has no option for it
+            await connection
         except sqlite3.Error as error:
             raise store_error(error, path) from error
         database = cls(path, connection)
