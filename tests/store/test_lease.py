@@ -106,6 +106,15 @@ async def test_a_store_closed_without_release_leaves_the_lease_to_the_next(path:
     await second.store.close()
 
 
+async def test_a_process_that_forgets_its_store_ends_and_frees_the_lease(path: Path) -> None:
+    with Child("forget", str(path), "0") as child:
+        assert child.line() == "forgot"
+        assert child.process.wait(DEADLINE_SECONDS) == 0
+    store = await open_store(path)
+    assert await store.take_lease("next", 5.0) is not None
+    await store.close()
+
+
 async def test_a_viewer_cannot_take_it(bench: Bench, path: Path) -> None:
     viewer = await open_store(path, viewer=True)
     with pytest.raises(StoreError, match="viewer"):

@@ -112,6 +112,13 @@ async def fill(path: Path, limit: int) -> None:
     await store.close()
 
 
+async def forget(path: Path) -> None:
+    """Open a store and never close it."""
+    store = await SqliteStore.open(path, clock=SystemClock())
+    await take(store, 30.0)
+    say("forgot")
+
+
 async def main() -> None:
     verb, path, number = sys.argv[1:]
     try:
@@ -119,6 +126,8 @@ async def main() -> None:
             await hold(Path(path), float(number))
         elif verb == "write":
             await write(Path(path), int(number))
+        elif verb == "forget":
+            await forget(Path(path))
         else:
             await fill(Path(path), int(number))
     except StoreError as error:
