@@ -6,7 +6,7 @@ import msgspec
 
 from fleetui.console import figures
 from fleetui.console.glyphs import STAGE_WORDS
-from fleetui.console.inspect import Subject
+from fleetui.console.inspection import Subject
 from fleetui.domain.intent import Intent, Verb
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText

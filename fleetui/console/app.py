@@ -12,7 +12,7 @@ from fleetui.console.binding import bindings_map
 from fleetui.console.diff_output import DiffOutputApp
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
-from fleetui.console.inspect import Subject
+from fleetui.console.inspection import Subject
 from fleetui.console.modals.confirm import Answer, ConfirmDialog, DestroyDialog, RestartDialog
 from fleetui.console.modals.help import HelpScreen
 from fleetui.console.palette import THEME

@@ -21,13 +21,11 @@ def bindings_map(scope: str, *, read_only: bool) -> BindingsMap:
 
 
 def _call(action: Action) -> str:
-    """Say whose method acts: lists scroll themselves, the rest belongs to screen and app."""
+    """Say whose method acts: lists and the log move themselves, the rest is the screen's."""
     match action.scope:
         case "app":
             return f"app.{action.name}"
         case "fleet":
             return f"screen.{action.name}"
-        case "log":
-            return f"screen.log_{action.name}"
         case _:
             return action.name

@@ -85,7 +85,7 @@ async def test_tab_goes_through_the_files() -> None:
         await run.shows("following")
         seen = []
         for _ in range(3):
-            source = run.app.fleet_screen.log_source
+            source = run.app.fleet_screen.log_pane.source
             assert source is not None
             assert source.shown is not None
             before = source.shown.stream.path

@@ -12,7 +12,7 @@ from fleetui.console.columns import Scene, layout
 from fleetui.console.fitting import cells, fit, wrap
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.grouping import group_failures
-from fleetui.console.inspect import Subject, describe
+from fleetui.console.inspection import Subject, describe
 from fleetui.console.size_mode import SizeMode, size_mode
 from fleetui.domain.instance import Walk, WalkOutcome
 from fleetui.domain.reading import FleetRow

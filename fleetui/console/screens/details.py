@@ -3,7 +3,7 @@
 import msgspec
 from textual.app import ComposeResult
 
-from fleetui.console.inspect import Subject, describe
+from fleetui.console.inspection import Subject, describe
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView

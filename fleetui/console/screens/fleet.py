@@ -1,20 +1,16 @@
 """The fleet screen: table, inspector, log pane, chart."""
 
-import asyncio
-
 import msgspec
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.events import DescendantBlur, DescendantFocus, Key
 from textual.widgets import Input
 
-from fleetui.console import figures
 from fleetui.console.binding import bindings_map
 from fleetui.console.columns import COLUMNS
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
-from fleetui.console.inspect import Subject, describe
-from fleetui.console.log_source import LogSource, stream_name
+from fleetui.console.inspection import Subject, describe
 from fleetui.console.ordering import Selection
 from fleetui.console.palette import Piece
 from fleetui.console.screens.base import FleetUIScreen
@@ -25,6 +21,7 @@ from fleetui.console.widgets.fleet_table import FleetTable
 from fleetui.console.widgets.header import flags, totals_line
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
+from fleetui.console.widgets.log_pane import LogPane
 from fleetui.console.widgets.log_view import LogView
 from fleetui.domain.query import Query, QueryError, parse_query
 
@@ -44,10 +41,8 @@ class FleetScreen(FleetUIScreen):
         self.table = FleetTable(state, glyphs, id="table")
         self.table._bindings = bindings_map("fleet", read_only=read_only)  # noqa: SLF001 - built per mode, not per class
         self.inspector = LinesView(id="inspector")
-        self.log_view = LogView(glyphs, id="log")
-        self.log_view._bindings = bindings_map("log", read_only=read_only)  # noqa: SLF001 - the same
+        self.log_pane = LogPane(state.clock, glyphs, read_only=read_only)
         self.chart = Chart("fleet proofs/h", ascii_only=glyphs.ascii_only, id="chart")
-        self.log_source: LogSource | None = None
         self.subject: Subject | None = None
         self._query_error = ""
         self._query_text = ""
@@ -67,12 +62,7 @@ class FleetScreen(FleetUIScreen):
             with Vertical(id="left"):
                 yield self.table
                 yield self.chart
-                with Vertical(id="log-pane"):
-                    yield LineBar(id="log-title")
-                    yield Input(
-                        placeholder="search in the log", id="search", classes="prompt", compact=True
-                    )
-                    yield self.log_view
+                yield self.log_pane
             yield self.inspector
         yield LineBar(id="footer")
 
@@ -80,6 +70,11 @@ class FleetScreen(FleetUIScreen):
         """Start with the cursor in the table."""
         self.table.focus()
         self._arrange(*self.size)
+
+    @property
+    def log_view(self) -> LogView:
+        """The log pane's lines."""
+        return self.log_pane.view
 
     @property
     def is_laid_out(self) -> bool:
@@ -108,7 +103,7 @@ class FleetScreen(FleetUIScreen):
         bar.set_class(bool(words), "-some")
         bar.show(words)
         self.query_one("#crumbs", LineBar).show(*self._crumbs())
-        self.query_one("#log-title", LineBar).show(*self._log_title())
+        self.log_pane.draw_title()
 
     def _crumbs(self) -> tuple[list[Piece], list[Piece]]:
         selection = self.table.selection
@@ -134,32 +129,6 @@ class FleetScreen(FleetUIScreen):
         subject = msgspec.structs.replace(self.subject, row=row, now=self.state.now())
         self.inspector.show(describe(subject, self.inspector.inner_width, self.glyphs))
 
-    def _log_title(self) -> tuple[list[Piece], list[Piece]]:
-        source, view = self.log_source, self.log_view
-        if source is None or source.shown is None:
-            return [(" log", "title")], []
-        shown = source.shown
-        left: list[Piece] = [(f" {source.instance_id} ", "strong")]
-        for stream in sorted(source.streams, key=lambda item: item.stream.path):
-            here = stream.stream == shown.stream
-            name = self.glyphs.plain(stream_name(stream.stream))
-            left.append((f" {name} ", "strong bold@cursor" if here else "dim"))
-        age = None if shown.last_byte_at is None else self.state.now() - shown.last_byte_at
-        right: list[Piece] = []
-        if view.search:
-            right.append((self.glyphs.plain(f"/{view.search}  "), "key"))
-        lost = source.dropped
-        if lost:
-            right.append((f"{figures.size(lost)} not kept  ", "warn"))
-        if view.follow:
-            right.append(("following", "ok"))
-        else:
-            right.append((f"+{view.unseen} lines below, G follows", "warn"))
-        right.append(
-            (self.glyphs.plain(f"  {figures.size(source.end_offset)}  {figures.age(age)} "), "dim")
-        )
-        return left, right
-
     # -- sizes -------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
@@ -184,32 +153,12 @@ class FleetScreen(FleetUIScreen):
         elif self.inspector.display:
             self.subject = await self.console_app.read_subject(instance_id)
             self._draw_inspector()
-        if self.has_class("-log"):
-            await self._pull_log()
+        if instance_id is not None and self.has_class("-log"):
+            await self.log_pane.pull(store, instance_id)
         if self.chart.display:
             since = now - CHART_HOURS * 3600
             samples = await store.fleet_samples(since, CHART_HOURS * 3600 / 240)
             self.chart.set_points([(sample.at, sample.proofs_per_hour) for sample in samples])
-
-    async def _pull_log(self) -> None:
-        instance_id = self.table.cursor_id
-        if instance_id is None:
-            return
-        source = self.log_source
-        if source is None or source.instance_id != instance_id:
-            source = LogSource(self.console_app.store, instance_id, speed=self.state.speed)
-            self.log_source = source
-        changed = await source.advance(following=self.log_view.follow)
-        if source is not self.log_source:
-            return
-        self.log_view.waiting = f"no log of {instance_id} is stored yet"
-        if source.ring is not self.log_view.ring:
-            self.log_view.show(source.ring)
-        elif changed:
-            self.log_view.grown()
-        else:
-            self.log_view.settle()
-        self.draw_bars()
 
     # -- the table -----------------------------------------------------------------------------
 
@@ -271,7 +220,7 @@ class FleetScreen(FleetUIScreen):
     def action_back(self) -> None:
         """Close the log; when it is closed, clear the filter."""
         if self.has_class("-log"):
-            self.action_log_close()
+            self.on_log_pane_close()
         else:
             self._apply("")
             self.query_one("#filter", Input).value = ""
@@ -298,9 +247,6 @@ class FleetScreen(FleetUIScreen):
         """Close the prompt and keep what was typed."""
         event.stop()
         self._close_prompt(event.input)
-        if event.input.id == "search":
-            self.log_view.set_search(event.value)
-            self.action_log_next_match(1)
 
     def on_key(self, event: Key) -> None:
         """Esc in a prompt clears and closes it."""
@@ -309,13 +255,11 @@ class FleetScreen(FleetUIScreen):
             return
         event.stop()
         prompt.value = ""
-        if prompt.id == "search":
-            self.log_view.set_search("")
         self._close_prompt(prompt)
 
     def _close_prompt(self, prompt: Input) -> None:
         prompt.remove_class("-open")
-        (self.log_view if prompt.id == "search" else self.table).focus()
+        self.table.focus()
 
     def _apply(self, text: str) -> None:
         try:
@@ -386,7 +330,7 @@ class FleetScreen(FleetUIScreen):
     def action_toggle_log(self) -> None:
         """Open the log pane, or close it."""
         if self.has_class("-log"):
-            self.action_log_close()
+            self.on_log_pane_close()
             return
         self.add_class("-log")
         self.log_view.focus()
@@ -394,124 +338,22 @@ class FleetScreen(FleetUIScreen):
 
     def action_log_full(self) -> None:
         """Give the log the whole screen, or take it back."""
-        if not self.has_class("-log"):
+        if self.has_class("-log"):
+            self.toggle_class("-full")
+        else:
             self.action_toggle_log()
             self.add_class("-full")
-        else:
-            self.toggle_class("-full")
         self.log_view.focus()
 
-    def action_log_close(self) -> None:
+    def on_log_pane_full(self) -> None:
+        """The same from inside the pane."""
+        self.action_log_full()
+
+    def on_log_pane_close(self) -> None:
         """Back to the table."""
         self.remove_class("-log", "-full")
         self.table.focus()
 
-    def action_log_line(self, lines: int) -> None:
-        """Move by lines."""
-        self.log_view.scroll_lines(lines)
-        self.draw_bars()
-
-    def action_log_page(self, pages: int) -> None:
-        """Move by pages."""
-        self.action_log_line(pages * max(self.log_view.page - 1, 1))
-
-    def action_log_top(self) -> None:
-        """Show the oldest loaded line; there, load older ones."""
-        at_top = self.log_view.scroll_offset.y == 0
-        self.log_view.go_top()
-        self.draw_bars()
-        if at_top and self.log_source is not None:
-            self.run_worker(
-                self._load_older(self.log_source),
-                name="older log",
-                group="older log",
-                exclusive=True,
-                exit_on_error=False,
-            )
-
-    async def _load_older(self, source: LogSource) -> None:
-        async with asyncio.timeout(5):
-            count = await source.older()
-        if source is self.log_source and count:
-            self.log_view.grown()
-            self.log_view.go_top()
-
-    def action_log_bottom(self) -> None:
-        """Show the newest line and follow."""
-        self.log_view.go_end()
-        self.draw_bars()
-
-    def action_log_follow(self) -> None:
-        """Follow new lines, or stay."""
-        if self.log_view.follow:
-            self.log_view.follow = False
-        else:
-            self.log_view.go_end()
-        self.draw_bars()
-
-    def action_log_shift(self, cells: int) -> None:
-        """Scroll sideways."""
-        self.log_view.shift(cells)
-
-    def action_log_shift_half(self, direction: int) -> None:
-        """Scroll sideways by half a screen."""
-        self.log_view.shift(direction * max(self.log_view.size.width // 2, 1))
-
-    def action_log_stream(self, step: int) -> None:
-        """Show the next log file."""
-        source = self.log_source
-        if source is not None:
-            self.run_worker(
-                self._choose(source, step),
-                name="log file",
-                group="log file",
-                exclusive=True,
-                exit_on_error=False,
-            )
-
-    async def _choose(self, source: LogSource, step: int) -> None:
-        async with asyncio.timeout(5):
-            await source.choose(step)
-        if source is self.log_source:
-            self.log_view.show(source.ring)
-            self.draw_bars()
-
-    def action_log_search(self) -> None:
-        """Open the search's prompt."""
-        prompt = self.query_one("#search", Input)
-        prompt.add_class("-open")
-        prompt.focus()
-
-    def action_log_next_match(self, direction: int) -> None:
-        """Go to the next match; from the newest line upwards at first."""
-        view = self.log_view
-        if not view.search:
-            return
-        start = (
-            view.mark
-            if view.mark is not None
-            else (view.ring.end if direction < 0 else view.ring.first - 1)
-        )
-        found = view.find(start + direction, direction)
-        if found is None:
-            self.console_app.say(
-                f"no {'further' if direction > 0 else 'earlier'} match in the loaded lines"
-            )
-        else:
-            view.reveal(found)
-        self.draw_bars()
-
-    def action_log_error(self, direction: int) -> None:
-        """Go to the next line that speaks of an error."""
-        view = self.log_view
-        start = (
-            view.mark
-            if view.mark is not None
-            else (view.ring.end if direction < 0 else view.ring.first - 1)
-        )
-        found = view.ring.next_trouble(start, direction)
-        if found is None:
-            self.console_app.say("no further error in the loaded lines")
-        else:
-            view.reveal(found)
-        self.draw_bars()
+    def on_log_pane_said(self, event: LogPane.Said) -> None:
+        """Pass a word of the pane on."""
+        self.console_app.say(event.text)

@@ -6,7 +6,7 @@ from fleetui.console import figures
 from fleetui.console.columns import SEVERITY_TONES
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.grouping import FailureGroup, group_failures
-from fleetui.console.inspect import Line
+from fleetui.console.inspection import Line
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
