@@ -5,12 +5,13 @@ import contextlib
 import fcntl
 import logging
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from fleetui.config import Settings
 from fleetui.domain.clock import parse_clock
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 READY_DEADLINE_SECONDS = 20.0
 LOOK_SECONDS = 0.1
 LAST_WORDS = 5
+_DETACH = 'log=$1; shift; "$@" >>"$log" 2>&1 </dev/null & echo $!'
 
 
 class CollectorLaunchError(Exception):
@@ -78,41 +80,57 @@ async def _ask_lease(settings: Settings) -> bool:
 
 
 def _launch(settings: Settings) -> None:
-    with _log_file(settings.collector_log_path) as output:
-        begin = output.tell()
-        child = subprocess.Popen(  # noqa: S603 - this program itself
-            [
-                sys.executable, "-m", "fleetui", "collect", "--auto",
-                "--state-dir", str(settings.state_dir), "--api-url", settings.api_url,
-            ],
+    path = settings.collector_log_path
+    begin = _prepare_log(path)
+    command = [
+        sys.executable, "-m", "fleetui", "collect", "--auto",
+        "--state-dir", str(settings.state_dir), "--api-url", settings.api_url,
+    ]  # fmt: skip
+    # The collector holds the other end of this pipe as long as it lives.
+    sign_of_life, held = os.pipe()
+    try:
+        # A shell in between makes it nobody's child: it outlives the console, and init reaps it.
+        shell = subprocess.run(  # noqa: S603 - this program itself
+            ["/bin/sh", "-c", _DETACH, "sh", str(path), *command],
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
+            stdout=subprocess.PIPE,
+            pass_fds=(held,),
             start_new_session=True,
-        )  # fmt: skip
-    deadline = time.monotonic() + READY_DEADLINE_SECONDS
-    while time.monotonic() < deadline:
-        if child.poll() is not None:
-            said = _last_words(settings.collector_log_path, begin)
-            raise CollectorLaunchError(f"the collector ended at once:\n{said}")
-        if _lease_is_held(settings):
-            return
-        time.sleep(LOOK_SECONDS)
-    child.terminate()
-    said = _last_words(settings.collector_log_path, begin)
+            timeout=READY_DEADLINE_SECONDS,
+            check=True,
+        )
+        os.close(held)
+        held = -1
+        deadline = time.monotonic() + READY_DEADLINE_SECONDS
+        while time.monotonic() < deadline:
+            if select.select([sign_of_life], [], [], LOOK_SECONDS)[0]:
+                raise CollectorLaunchError(_last_words(path, begin))
+            if _lease_is_held(settings):
+                return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(shell.stdout), signal.SIGTERM)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CollectorLaunchError(f"the collector cannot be started: {error}") from error
+    finally:
+        os.close(sign_of_life)
+        if held >= 0:
+            os.close(held)
     raise CollectorLaunchError(
-        f"the collector did not start within {READY_DEADLINE_SECONDS:.0f} s:\n{said}"
+        f"the collector did not start within {READY_DEADLINE_SECONDS:.0f} s:"
+        f" {_last_words(path, begin)}"
     )
 
 
-def _log_file(path: Path) -> IO[bytes]:
+def _prepare_log(path: Path) -> int:
+    """Make the log private and return its size."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise CollectorLaunchError(f"{path}: {error.strerror}") from error
-    output = os.fdopen(descriptor, "ab", buffering=0)
-    output.seek(0, os.SEEK_END)
-    return output
+    try:
+        return os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -127,10 +145,12 @@ def _launch_lock(folder: Path) -> Iterator[None]:
 
 
 def _last_words(path: Path, begin: int) -> str:
+    """Return what a collector that ended said last, for the operator."""
     try:
         with path.open("rb") as written:
             written.seek(begin)
             lines = written.read().decode("utf-8", "replace").strip().splitlines()
     except OSError as error:
         return f"{path}: {error.strerror}"
-    return "\n".join(lines[-LAST_WORDS:]) or "(it said nothing)"
+    said = "\n".join(line.removeprefix("fleetui: ") for line in lines[-LAST_WORDS:])
+    return said or f"the collector ended and said nothing; see {path}"

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+from fleetui.collector import ending
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.sink import HostSink, KeepHostKey
 from fleetui.domain.clock import Clock
@@ -117,14 +118,20 @@ class Watcher:
 
     async def _keep_link(self, link: HostLink) -> None:
         while True:
+            running = asyncio.create_task(link.run(), name=f"host-{self.instance_id}")
             try:
-                await link.run()
-            except Exception as error:
-                # One host must never end the others' collection.
-                log.exception("the link of instance %d broke", self.instance_id)
-                text = f"the connection's keeper broke ({type(error).__name__}); starting it again"
-                self._publisher.pending.add_events([self._event("collector", text)])
+                await asyncio.wait({running})
+                self._say_broken(running)
+            finally:
+                await ending.end(running)
             await asyncio.sleep(LINK_RETRY_SECONDS)
+
+    def _say_broken(self, running: asyncio.Task[None]) -> None:
+        """Tell that a link ended by itself: one host must never end the others' collection."""
+        error = None if running.cancelled() else running.exception()
+        log.error("the link of instance %d broke", self.instance_id, exc_info=error)
+        text = f"the connection's keeper broke ({type(error).__name__}); starting it again"
+        self._publisher.pending.add_events([self._event("collector", text)])
 
     def set_watched(self, watched: bool) -> None:  # noqa: FBT001 - one obvious argument
         """Say whether somebody looks at it."""

@@ -115,7 +115,7 @@ fi
 
 waited=0
 new=
-while [ -z "$new" ] && [ "$waited" -lt 10 ]; do
+while [ -z "$new" ] && [ "$waited" -lt 5 ]; do
     sleep 1
     new=$(daemons | tail -n 1)
     waited=$((waited + 1))

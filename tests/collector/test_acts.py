@@ -16,7 +16,7 @@ from fleetui.store.sqlite import SqliteStore
 
 @pytest.fixture
 async def fleet(tmp_path: Path) -> AsyncIterator[Simulated]:
-    async with simulated(tmp_path, hosts=8) as fleet:
+    async with simulated(tmp_path, hosts=6) as fleet:
         yield fleet
 
 
@@ -138,7 +138,7 @@ async def test_what_an_earlier_run_left_is_looked_at_and_not_repeated(
     await dead.close()
     fleet.serving.world.destroy(dropped.instance_id)
     async with collecting(
-        settings, verify_deadline_seconds=2.0, absence_deadline_seconds=2.0
+        settings, verify_deadline_seconds=2.0, absence_deadline_seconds=6.0
     ) as run:
         stays, gone, restart = [await run.settled(one) for one in asked]
         assert gone.state is IntentState.DONE, gone.result
