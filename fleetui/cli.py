@@ -178,7 +178,7 @@ def demo_keeper(*, folder: Path, lifeline: int, hosts: int, seed: int, speed: fl
 
 
 async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
-    from fleetui.console.terminal import prepare_terminal
+    from fleetui.console.terminal import mouse_wanted, prepare_terminal
 
     prepare_terminal(os.environ)
     from fleetui.console.app import FleetApp
@@ -199,7 +199,7 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
             read_only=settings.read_only,
             ascii_only=settings.ascii_only,
         )
-        await screen.run_async()
+        await screen.run_async(mouse=mouse_wanted(os.environ))
         return screen.return_code or 0
 
 
