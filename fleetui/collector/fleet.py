@@ -24,6 +24,8 @@ REVIEW_TICK_SECONDS = 0.25
 WATCHES_TICK_SECONDS = 0.5
 CONNECT_STORM_SECONDS = 60.0
 BREATH_WATCHERS = 8
+UNSTRETCHED_FLEET = 150
+"""A reading costs about 1 ms: beyond so many instances each one's turn comes less often."""
 
 MakeWatcher = Callable[[Instance, tuple[StreamPosition, ...], Reading | None], Watcher]
 
@@ -109,9 +111,10 @@ class Fleet:
             sample_due = now - sampled_at >= self._sample_interval
             if sample_due:
                 sampled_at = now
+            stretch = max(1.0, len(self._watchers) / UNSTRETCHED_FLEET)
             for number, watcher in enumerate(self):
                 with self._spared(watcher.instance_id):
-                    watcher.review(loop.time())
+                    watcher.review(loop.time(), stretch)
                     if sample_due:
                         watcher.take_sample()
                 if number % BREATH_WATCHERS == BREATH_WATCHERS - 1:

@@ -160,6 +160,9 @@ class Publisher:
         if self._in_trouble_since:
             seconds = self._clock.now() - self._in_trouble_since
             self._in_trouble_since = 0.0
-            text = f"the store took no data for {seconds:.0f} s; nothing was dropped"
+            text = f"the store took no data for {seconds:.0f} s; no log byte was dropped"
+            if self.pending.pushed_out:
+                text += f", but {self.pending.pushed_out} timeline entries were"
+                self.pending.pushed_out = 0
             event = Event(at=self._clock.now(), kind="collector", text=sanitise(text))
             self.pending.add_events([event])

@@ -111,6 +111,7 @@ async def _hold(
         pending_bytes=settings.pending_bytes,
         pending_bytes_per_instance=settings.pending_bytes_per_instance,
     )
+    login = Login(settings.ssh)
     end = End.STOPPED
     # A proxy of the environment has no way to a simulator on this machine.
     proxied = not _LOOPBACK.match(settings.api.base_url)
@@ -128,9 +129,12 @@ async def _hold(
                     publisher=publisher,
                     health=health,
                     http=http,
+                    login=login,
                 )
         except* _EndedError as ended:
             end = _first(ended).end
+        finally:
+            login.close()
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
             await publisher.drain()
@@ -148,13 +152,13 @@ async def _start_parts(
     publisher: Publisher,
     health: HealthBoard,
     http: httpx.AsyncClient,
+    login: Login,
 ) -> None:
     resumed = await resume.load(store)
     host_keys = HostKeyBook(resumed.host_keys)
     keeper = HostKeyKeeper(store, lease)
     plan = follow_plan(settings.profile)
     gate = HandshakeGate(settings.ssh.max_handshakes)
-    login = Login(settings.ssh)
 
     def make_link(
         instance_id: int, sink: LinkSink, positions: Mapping[str, StreamPosition]

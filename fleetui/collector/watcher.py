@@ -168,10 +168,14 @@ class Watcher:
         """The stage of the newest reading."""
         return self._reading.stage if self._reading is not None else None
 
-    def review(self, loop_time: float) -> None:
-        """Make and queue a reading and a row when one is due."""
+    def review(self, loop_time: float, stretch: float = 1.0) -> None:
+        """Make and queue a reading and a row when one is due.
+
+        `stretch` lengthens the pace of what nobody looks at, for large fleets.
+        """
         pace = "watched" if self.watched else "changed" if self.sink.changed else "quiet"
-        if loop_time - self._reviewed_at < REVIEW_SECONDS[pace]:
+        patience = REVIEW_SECONDS[pace] * (1.0 if self.watched else stretch)
+        if loop_time - self._reviewed_at < patience:
             return
         self._reviewed_at = loop_time
         self.sink.changed = False
