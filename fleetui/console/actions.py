@@ -158,8 +158,7 @@ ACTIONS: tuple[Action, ...] = (
            scope="lists"),
     Action(id="lists.open", keys=("enter",), name="choose",
            title="show the chosen group's instances in the fleet", scope="lists"),
-    Action(id="lists.back", keys=("escape", "z"), name="leave", title="back", scope="lists",
-           footer="back", rank=10),
+    Action(id="lists.back", keys=("escape", "z"), name="leave", title="back", scope="lists"),
 )  # fmt: skip
 
 

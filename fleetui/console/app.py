@@ -339,6 +339,8 @@ class FleetApp(DiffOutputApp):
         """Back one level; at the top, quit. A pending destroy makes it ask once."""
         if self.screen is not self.fleet_screen:
             self.pop_screen()
+        elif self.fleet_screen.step_back():
+            return
         elif self.pending is not None and not self._asked_to_quit:
             self._asked_to_quit = True
             self.say("a destroy is pending: q again quits and takes it back")

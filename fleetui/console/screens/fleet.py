@@ -46,6 +46,7 @@ class FleetScreen(FleetUIScreen):
         self.subject: Subject | None = None
         self._query_error = ""
         self._query_text = ""
+        self._full_from_table = False
 
     def compose(self) -> ComposeResult:
         """Lay out the bars and the panes."""
@@ -226,6 +227,23 @@ class FleetScreen(FleetUIScreen):
             self.query_one("#filter", Input).value = ""
             self._select(failures_only=False)
 
+    def step_back(self) -> bool:
+        """Undo one level: a prompt, the whole-screen log, a focused pane; false at the table."""
+        focused = self.focused
+        if isinstance(focused, Input):
+            focused.remove_class("-open")
+            (self.table if focused.id == "filter" else self.log_view).focus()
+        elif self.has_class("-full") and not self._full_from_table:
+            self.remove_class("-full")
+            self.log_view.focus()
+        elif self.has_class("-full") or focused is self.log_view:
+            self.on_log_pane_close()
+        elif focused is self.inspector:
+            self.table.focus()
+        else:
+            return False
+        return True
+
     def on_lines_view_leave(self) -> None:
         """From the inspector back to the table."""
         self.table.focus()
@@ -340,9 +358,11 @@ class FleetScreen(FleetUIScreen):
         """Give the log the whole screen, or take it back."""
         if self.has_class("-log"):
             self.toggle_class("-full")
+            self._full_from_table = False
         else:
             self.action_toggle_log()
             self.add_class("-full")
+            self._full_from_table = True
         self.log_view.focus()
 
     def on_log_pane_full(self) -> None:

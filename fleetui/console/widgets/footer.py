@@ -1,6 +1,8 @@
 """The footer's words: the keys that matter here, from the registry."""
 
-from fleetui.console.actions import actions, key_word
+import msgspec
+
+from fleetui.console.actions import Action, actions, key_word
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.palette import Piece
 
@@ -14,9 +16,13 @@ def footer(scope: str, *, read_only: bool, glyphs: Glyphs, width: int) -> list[P
     ]
     shown.sort(key=lambda action: action.rank)
     hints = [(key_word(action.keys[0], ascii_only=glyphs.ascii_only), action) for action in shown]
-    # Help and quit stay; the least important of the others go first.
+    if scope != "fleet":
+        # The console is left from the table only: elsewhere the same key goes back one level.
+        hints = [
+            (key, _back(action) if action.name == "leave" else action) for key, action in hints
+        ]
     while len(hints) > 2 and sum(len(key) + len(a.footer) + 4 for key, a in hints) > width:
-        hints.pop(-3)
+        hints.pop(_least(hints))
     pieces: list[Piece] = []
     for key, action in hints:
         pieces += [
@@ -24,3 +30,13 @@ def footer(scope: str, *, read_only: bool, glyphs: Glyphs, width: int) -> list[P
             (f" {action.footer}  ", "dim"),
         ]
     return pieces
+
+
+def _back(action: Action) -> Action:
+    return msgspec.structs.replace(action, footer="back")
+
+
+def _least(hints: list[tuple[str, Action]]) -> int:
+    """Choose what goes first: by rank; what acts stays longer, help and quit stay for good."""
+    harmless = [n for n, (_, action) in enumerate(hints[:-2]) if not action.dangerous]
+    return harmless[-1] if harmless else len(hints) - 3
