@@ -1,9 +1,12 @@
+from functools import partial
+
 import msgspec
 import pytest
 
 from console_pilot import NOW, StillClock, console
 from fleetui.console.actions import ACTIONS, actions, key_word, keymap_markdown
 from fleetui.console.ordering import is_failure
+from fleetui.console.widgets.fleet_table import FleetTable
 from fleetui.domain.stage import Stage
 from sample_fleet import build
 
@@ -150,6 +153,64 @@ async def test_q_quits_and_ctrl_c_does_not() -> None:
         assert run.app.return_code is None
         await run.press("q")
         assert run.app.return_code == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "levels"),
+    [("lf", 2), ("L", 1), ("3", 1), ("l", 1), ("lff", 1)],
+)
+async def test_q_in_the_log_goes_back_a_level_at_a_time(keys: str, levels: int) -> None:
+    async with console() as run:
+        screen = run.app.fleet_screen
+        await run.press(*keys)
+        await run.shows("q back")
+        for left in range(levels, 0, -1):
+            assert screen.log_view.has_focus
+            assert screen.has_class("-full") is (left == 2 or keys in ("L", "3"))
+            await run.press("q")
+            assert run.app.return_code is None
+        await run.until(lambda: screen.table.has_focus, "the table")
+        assert not screen.has_class("-log")
+        assert not screen.has_class("-full")
+        await run.shows("q quit")
+        await run.press("q")
+        assert run.app.return_code == 0
+
+
+@pytest.mark.parametrize("size", [(160, 45), (80, 24)])
+async def test_q_in_the_details_goes_back_to_the_table(size: tuple[int, int]) -> None:
+    async with console(size=size) as run:
+        await run.press("enter")
+        await run.shows("root cause")
+        await run.shows("q back")
+        await run.press("q")
+        await run.until(lambda: run.app.screen is run.app.fleet_screen, "the fleet again")
+        assert run.app.fleet_screen.table.has_focus
+        assert run.app.return_code is None
+        await run.shows("q quit")
+
+
+def listed(table: FleetTable, instance_id: int) -> bool:
+    return instance_id in table.order
+
+
+async def test_until_a_key_is_pressed_the_worst_rows_are_in_sight() -> None:
+    store = build(120, now=NOW)
+    rows = [row for _, row in store.rows.values()]
+    bad = [row for row in rows if is_failure(row)]
+    for row in bad:
+        store.remove(row.instance_id)
+    async with console(store, size=(120, 30)) as run:
+        table = run.app.fleet_screen.table
+        for row in (*bad[::2], *bad[1::2]):
+            store.put(row)
+            await run.until(partial(listed, table, row.instance_id), "the new row")
+            assert table.scroll_offset.y == 0
+            assert table.cursor_place == 0
+        assert len(table.order) == 120
+        assert str(table.order[0]) in run.text
+        await run.press("j")
+        assert table.cursor_place == 1
 
 
 async def test_the_heartbeat_names_the_shown_instance() -> None:

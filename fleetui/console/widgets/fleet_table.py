@@ -91,6 +91,7 @@ class FleetTable(ScrollView, can_focus=True):
         if self.order and (self.cursor_id is None or self._at_rest):
             # Until the operator moves, the cursor stands on what matters most.
             self._set_cursor(self.order[0])
+            self._scroll(0)
 
     def update_rows(self, changed: set[int]) -> None:
         """Take changed rows in: arrange, then paint those visible lines that look different."""
@@ -126,7 +127,7 @@ class FleetTable(ScrollView, can_focus=True):
         lost = self.cursor_id is not None and self.cursor_id not in self._places
         if lost or (self.cursor_id is None and order):
             self._set_cursor(order[min(old_place, len(order) - 1)] if order else None)
-        if visible and self.cursor_id is not None:
+        if visible and self.cursor_id is not None and not self._at_rest:
             wanted = self.cursor_place - (old_place - top)
             self._scroll(wanted)
         self.refresh()
@@ -266,6 +267,8 @@ class FleetTable(ScrollView, can_focus=True):
         self.virtual_size = Size(self.size.width, len(self.order) + 1)
         if self.order and not self._at_rest:
             self.go(self.cursor_place)
+        elif self._at_rest:
+            self._scroll(0)
         self.refresh()
 
     def on_focus(self) -> None:
