@@ -29,6 +29,7 @@ async def restart_daemon(intent: Intent, tools: Tools) -> Course:
     if link is None or not watcher.connected:
         return refused(f"nothing was done: no SSH connection ({watcher.sink.ssh_state})")
     before = daemon_started_at(watcher)
+    watcher.reader.observe_restart(tools.clock.now())
     try:
         result = await link.run_script(action.script, timeout=tools.script_timeout_seconds)
     except (OSError, TimeoutError) as error:
@@ -79,8 +80,14 @@ async def _judge(
         said = f"; its log ends: {last}" if last else ""
         return failed(f"the script failed (exit {result.exit_status}): {reason}{said}")
     pids = f"process {words.get('old_pid', '?')} -> {words.get('new_pid', '?')}"
+    if before is None:
+        # Era O has no status page (facts: cuzk.md, head): the process is all there is to see.
+        return done(f"{pids}; it stays; no status page answered before to compare with")
     seen = await _seen_restarted(watcher, before, tools.verify_deadline_seconds)
-    return done(f"{pids}; {seen}" if seen else f"{pids}; its status does not answer yet")
+    if seen:
+        return done(f"{pids}; {seen}")
+    seconds = f"{tools.verify_deadline_seconds:.0f} s"
+    return unsure(f"{pids}; but its status does not show a newer start within {seconds}")
 
 
 async def _seen_restarted(watcher: Watcher, before: float | None, seconds: float) -> str | None:

@@ -30,6 +30,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     evidence, and silence proves nothing. `facts` holds the matched lines in the order read,
     thinned per rule and generation to the first and last few; `counts` has the true number a
     rule. `first_probe` is the oldest probe known, to tell counters that rose from old ones.
+    `restarts` are the times at which a restart of the daemon was asked for here.
     """
 
     now: float
@@ -49,3 +50,4 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     status_error: SafeText | None = None
     instance: Instance | None = None
     ssh: SshOutcome | None = None
+    restarts: tuple[float, ...] = ()

@@ -49,6 +49,8 @@ _FREQUENT = frozenset(
     }
 )  # fmt: skip
 
+KEPT_RESTARTS = 8
+
 
 class Reader:
     """The reading of one instance. Not thread-safe; copies nothing but what it must."""
@@ -76,6 +78,7 @@ class Reader:
         self._row: tuple[Stage, float] | None = None
         self._gone_at: float | None = None
         self._ssh: SshOutcome | None = None
+        self._restarts: tuple[float, ...] = ()
         self._skew: float | None = None
         self._changes = 0
         self._diagnosed: tuple[tuple[int, int, bool], float, tuple[Finding, ...]] | None = None
@@ -149,6 +152,11 @@ class Reader:
         self._ssh = outcome
         texts = () if outcome.detail is None else (outcome.detail,)
         self._look("ssh", "ssh", texts, outcome.at)
+        self._changes += 1
+
+    def observe_restart(self, at: float) -> None:
+        """Take that somebody has the daemon restarted from now on: its end is no fault then."""
+        self._restarts = (*self._restarts[-KEPT_RESTARTS + 1 :], at)
         self._changes += 1
 
     def gone(self, at: float) -> None:
@@ -237,6 +245,7 @@ class Reader:
             status_error=self._status_error,
             instance=self._instance,
             ssh=self._ssh,
+            restarts=self._restarts,
         )
 
     def _findings(self, case: Case, *, live: bool) -> tuple[Finding, ...]:

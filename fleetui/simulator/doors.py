@@ -54,7 +54,18 @@ class Doors:
             await asyncio.sleep(max(INTERVAL_SECONDS, 3 * (loop.time() - began)))
 
     async def settle(self) -> None:
-        """Bring every port into the state it should have now."""
+        """Bring every port into the state it should have now.
+
+        A cancelled caller waits for the end: a port half opened would be nobody's to close.
+        """
+        settling = asyncio.create_task(self._settle(), name="settle the doors")
+        try:
+            await asyncio.shield(settling)
+        except asyncio.CancelledError:
+            await settling
+            raise
+
+    async def _settle(self) -> None:
         async with self._turn:
             rentals = {rental.instance_id: rental for rental in self._world.listed()}
             for rental in rentals.values():

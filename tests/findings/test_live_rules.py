@@ -330,3 +330,39 @@ def test_daemons_own_account_of_failures() -> None:
     assert first(diagnose(case(Stage.RUNNING, status=clean, probe=BUSY))) == "job_lost"
     healthy = msgspec.structs.replace(clean, pipelines=())
     assert diagnose(case(Stage.RUNNING, status=healthy, probe=BUSY)) == ()
+
+
+def test_a_restart_that_was_asked_for_is_no_fault() -> None:
+    lost = fact("prover_lost.broken", age=60.0, kind="curio")
+    lost = msgspec.structs.replace(lost, category="prover_lost")
+    silent = diagnose(case(Stage.RUNNING, facts=(lost,), counts={lost.rule: 1}))
+    assert (first(silent), silent[0].severity) == ("prover_lost", Severity.CRITICAL)
+    asked = diagnose(
+        case(Stage.RUNNING, facts=(lost,), counts={lost.rule: 1}, restarts=(NOW - 90.0,))
+    )
+    assert [finding.severity for finding in asked] == [Severity.INFO]
+    assert "on request" in asked[0].summary
+    later = diagnose(
+        case(Stage.RUNNING, facts=(lost,), counts={lost.rule: 1}, restarts=(NOW - 900.0,))
+    )
+    assert later[0].severity is Severity.CRITICAL
+
+
+def test_starts_that_were_asked_for_make_no_crash_loop() -> None:
+    starts = tuple(fact("mark.daemon_starting", age=age, line=9) for age in (500.0, 300.0, 100.0))
+    counts = {"mark.daemon_starting": 3}
+    loop = diagnose(case(Stage.RUNNING, facts=starts, counts=counts, probe=BUSY))
+    assert "daemon_crash_loop" in [finding.category for finding in loop]
+    asked = case(Stage.RUNNING, facts=starts, counts=counts, probe=BUSY, restarts=(NOW - 310.0,))
+    assert "daemon_crash_loop" not in [finding.category for finding in diagnose(asked)]
+
+
+def test_a_crash_loop_leads_its_single_ends() -> None:
+    starts = [fact("mark.daemon_starting", age=age, line=9) for age in (500.0, 300.0, 100.0)]
+    lost = msgspec.structs.replace(
+        fact("prover_lost.broken", age=290.0, kind="curio"), category="prover_lost"
+    )
+    counts = {"mark.daemon_starting": 3, lost.rule: 1}
+    findings = diagnose(case(Stage.RUNNING, facts=(*starts, lost), counts=counts))
+    assert first(findings) == "daemon_crash_loop"
+    assert "prover_lost" not in [finding.category for finding in findings]

@@ -22,6 +22,9 @@ _WORK = {
     Stage.RUNNING: "while proving",
 }
 
+_RESTART_ECHO_SECONDS = 300.0
+"""How long after the request a restart's script may still end the old daemon."""
+
 
 def look(clues: Clues) -> Iterator[Finding]:
     """Find how the daemon fails."""
@@ -128,7 +131,7 @@ def _loop(clues: Clues) -> Iterator[Finding]:
         yield make("daemon_crash_loop", facts=said, count=clues.count("daemon_crash_loop"))
     by_source: dict[str, list[Fact]] = {}
     for fact in clues.rule("mark.daemon_starting"):
-        if fact.at is not None:
+        if fact.at is not None and not _was_asked_for(clues, fact):
             by_source.setdefault(fact.source, []).append(fact)
     for starts in by_source.values():
         for first, last in zip(starts, starts[_LOOP_STARTS - 1 :], strict=False):
@@ -263,7 +266,24 @@ def _survived(clues: Clues, cut: Fact) -> bool:
     )
 
 
+def _was_asked_for(clues: Clues, cut: Fact) -> bool:
+    """Whether the cut falls into a restart that somebody asked for here."""
+    at = cut.at
+    return at is not None and any(
+        asked - 5.0 <= at <= asked + _RESTART_ECHO_SECONDS for asked in clues.case.restarts
+    )
+
+
 def _prover_lost(clues: Clues, lost: Sequence[Fact]) -> Finding:
+    if _was_asked_for(clues, lost[-1]):
+        return make(
+            "prover_lost",
+            facts=lost[-1:],
+            severity=Severity.INFO,
+            confidence=0.9,
+            summary="The daemon was restarted on request: the broken connection is the echo",
+            advice="Nothing to do; the proof that was under way is made anew.",
+        )
     evidence: list[Evidence] = []
     doing = _WORK.get(clues.case.stage, "in the middle of a request")
     extraction = clues.last("mark.pce_start")
