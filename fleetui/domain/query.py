@@ -108,6 +108,19 @@ def parse_query(text: str) -> Query:
     return Query(tuple(_term(word) for word in _WORD.findall(text) if word != "!"))
 
 
+def valid_words(text: str) -> str:
+    """Return a filter without those of its words that are wrong."""
+    return " ".join(word for word in _WORD.findall(text) if _is_valid(word))
+
+
+def _is_valid(word: str) -> bool:
+    try:
+        parse_query(word)
+    except QueryError:
+        return False
+    return True
+
+
 def _term(word: str) -> Term:
     negated = word.startswith("!")
     body = word[1:] if negated else word

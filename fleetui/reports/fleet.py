@@ -87,15 +87,20 @@ def _row_line(row: dict[str, Any]) -> str:
     return " ".join(
         (
             f"{row['instance_id']:>9}",
-            f"{row.get('label') or '-':<14.14}",
-            f"{row.get('num_gpus') or '?'}x {row.get('gpu') or '?':<16.16}",
-            f"{row['stage']:<14}",
-            f"{row.get('progress_text') or '':<12.12}",
+            _column(row.get("label") or "-", 14),
+            _column(f"{row.get('num_gpus') or '?'}x {row.get('gpu') or '?'}", 20),
+            _column(row["stage"], 14),
+            _column(row.get("progress_text") or "", 18),
             f"{_number(row.get('proofs_per_hour'), 1):>6}/h",
             f"${_number(row.get('cost_per_hour'), 3):>6}",
             f"{row.get('finding_severity')}: {finding}" if finding else "",
         )
     ).rstrip()
+
+
+def _column(text: str, width: int) -> str:
+    """Fill or cut a text to a width, saying with an ellipsis that it was cut."""
+    return f"{text if len(text) <= width else text[: width - 1] + '…':<{width}}"
 
 
 def _finding(instance_id: int, finding: Finding) -> dict[str, Any]:

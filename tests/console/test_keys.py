@@ -100,6 +100,31 @@ async def test_filter_types_lives_and_clears() -> None:
         assert len(table.order) == 24
 
 
+@pytest.mark.parametrize("size", [(160, 45), (80, 24), (60, 20)])
+async def test_a_wrong_filter_keeps_the_last_result_and_says_all_that_is_wrong(
+    size: tuple[int, int],
+) -> None:
+    async with console(size=size) as run:
+        table = run.app.fleet_screen.table
+        await run.press("slash", *"bogus=1", "enter")
+        assert len(table.order) == 24
+        words = " ".join(run.text.split())
+        for word in ("there is no field 'bogus'; fields: id", "stage", "severity acting"):
+            assert word in words
+        await run.press("escape")
+        assert "bogus" not in run.text
+        await run.press("slash", *"stage=running", "enter")
+        running = len(table.order)
+        assert 0 < running < 24
+        await run.press("slash", *(["backspace"] * 13), *"stagee=running")
+        assert len(table.order) == running
+        await run.shows("did you mean stage?")
+        await run.press("backspace", "enter")
+        await run.shows("did you mean stage?")
+        await run.press("escape")
+        assert len(table.order) == 24
+
+
 async def test_no_letter_acts_while_a_filter_is_typed() -> None:
     async with console() as run:
         await run.press("slash")

@@ -3,8 +3,9 @@
 import msgspec
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
+from textual.content import Content
 from textual.events import DescendantBlur, DescendantFocus, Key
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from fleetui.console.binding import bindings_map
 from fleetui.console.columns import COLUMNS
@@ -23,7 +24,7 @@ from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.console.widgets.log_pane import LogPane
 from fleetui.console.widgets.log_view import LogView
-from fleetui.domain.query import Query, QueryError, parse_query
+from fleetui.domain.query import Query, QueryError, parse_query, valid_words
 
 CHART_HOURS = 6.0
 
@@ -46,6 +47,7 @@ class FleetScreen(FleetUIScreen):
         self.subject: Subject | None = None
         self._query_error = ""
         self._query_text = ""
+        self._query_before = ""
         self._full_from_table = False
 
     def compose(self) -> ComposeResult:
@@ -59,6 +61,7 @@ class FleetScreen(FleetUIScreen):
             classes="prompt",
             compact=True,
         )
+        yield Static(id="filter-error")
         with Container(id="main"):
             with Vertical(id="left"):
                 yield self.table
@@ -114,8 +117,6 @@ class FleetScreen(FleetUIScreen):
         if self._query_text:
             left.append((f" {self.glyphs['arrow']} ", "dim"))
             left.append((self.glyphs.plain(self._query_text), "key"))
-        if self._query_error:
-            left.append((self.glyphs.plain(f"  {self._query_error}"), "bad"))
         shown, known = len(self.table.order), len(self.state.rows)
         title = next(c.title for c in COLUMNS if c.name == selection.sort)
         sign = self.glyphs["down" if selection.descending else "up"]
@@ -252,6 +253,7 @@ class FleetScreen(FleetUIScreen):
 
     def action_filter(self) -> None:
         """Open the filter's prompt."""
+        self._query_before = self._query_text
         prompt = self.query_one("#filter", Input)
         prompt.add_class("-open")
         prompt.focus()
@@ -280,14 +282,19 @@ class FleetScreen(FleetUIScreen):
         self.table.focus()
 
     def _apply(self, text: str) -> None:
+        """Filter by what is valid in the text; when nothing is, as before the prompt opened."""
+        error, valid = "", text.strip()
         try:
-            query = parse_query(text)
-        except QueryError as error:
-            self._query_error = str(error)
-            self.draw_bars()
-            return
-        self._query_error, self._query_text = "", text.strip()
-        self._select(query=query)
+            parse_query(text)
+        except QueryError as wrong:
+            error, valid = str(wrong), valid_words(text) or self._query_before
+        if error != self._query_error:
+            self._query_error = error
+            line = self.query_one("#filter-error", Static)
+            line.set_class(bool(error), "-some")
+            line.update(Content(self.glyphs.plain(f"filter: {error}" if error else "")))
+        self._query_text = valid
+        self._select(query=parse_query(valid))
 
     def show_only(self, text: str) -> None:
         """Set the filter as if it had been typed."""
