@@ -74,8 +74,12 @@ def _stage(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
         return [(fit(f"{scene.glyphs['busy']} {word}", width), "warn bold")]
     tone = STAGE_TONES.get(row.stage, "busy")
     again = f" #{row.attempt}" if row.attempt > 1 else ""
-    text = f"{scene.glyphs.stage(row.stage)} {STAGE_WORDS[row.stage]}{again}"
-    return [(fit(text, width, more=scene.glyphs["more"]), tone)]
+    text = f"{scene.glyphs.stage(row.stage)} {STAGE_WORDS[row.stage]}"
+    # The count is never cut: rather the word.
+    room = width - len(again)
+    if len(text) > room >= 4:
+        text = fit(text, room, more=scene.glyphs["more"])
+    return [(fit(text + again, width, more=scene.glyphs["more"]), tone)]
 
 
 def _since(row: FleetRow, scene: Scene, width: int) -> list[Piece]:

@@ -3,6 +3,7 @@ from functools import partial
 from console_pilot import NOW, console
 from fleetui.console.log_source import LogSource
 from fleetui.domain.stream import StreamId
+from sample_fleet import build
 
 LOG = "/tmp/cuzk.log"
 
@@ -56,6 +57,24 @@ async def test_search_highlights_and_jumps() -> None:
         await run.press("slash", "escape")
         assert view.search == ""
         assert view.has_focus
+
+
+async def test_the_shown_file_is_marked_and_apart_from_what_follows_at_80_columns() -> None:
+    store = build(24, now=NOW)
+    for name in ("a-first-long-name", "b-second-long-name", "z-last-and-newest"):
+        store.write(20110148, f"/tmp/{name}.log", b"a line\n", at=NOW + 1)
+    async with console(store, size=(80, 24)) as run:
+        await run.press("l")
+        await run.shows("following")
+        for _ in range(len(store.logs)):
+            await run.press("tab")
+            source = run.app.fleet_screen.log_pane.source
+            assert source is not None
+            assert source.shown is not None
+            name = source.shown.stream.path.rpartition("/")[2]
+            await run.shows(f" {name.removesuffix('.log')}")
+            title = next(line for line in run.text.split("\n") if "following" in line)
+            assert " following" in title
 
 
 async def test_errors_are_jumped_to() -> None:

@@ -1,4 +1,5 @@
 import sqlite3
+import string
 from functools import partial
 
 import msgspec
@@ -6,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console_pilot import NOW, Console, console
+from console_pilot import NOW, Console, StillClock, console
 from fleetui.console.chart_drawing import draw_chart, reduce_points, time_ticks, value_ticks
-from fleetui.console.columns import Scene, layout
+from fleetui.console.columns import BY_NAME, Scene, layout
 from fleetui.console.fitting import cells, fit, wrap
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.grouping import group_failures
 from fleetui.console.inspection import Subject, describe
 from fleetui.console.size_mode import SizeMode, size_mode
+from fleetui.console.widgets.log_pane import tabs
 from fleetui.domain.instance import Walk, WalkOutcome
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
@@ -74,6 +76,63 @@ async def test_below_80_columns_id_stage_and_flag_stay() -> None:
         await run.shows("prover_lost")
         assert "FAILED" in run.text
         assert "20110148" in run.text
+
+
+async def test_a_long_account_gives_way_to_the_freshness_at_80_columns() -> None:
+    store = build(22, now=NOW)
+    async with console(store, size=(80, 24)) as run:
+        run.app.account = sanitise("operations-of-the-proving-fleet@storage.example")
+        run.app.fleet_screen.draw_bars()
+        await run.shows("operations")
+        head = run.text.split("\n")[0]
+        assert " RW   API 3s ago " in head
+        assert " SSH 19/22 " in head
+        store.lease_held = False
+        await run.shows("no collector for")
+        head = run.text.split("\n")[0]
+        assert "API 3s ago " in head
+        assert " proofs/h" in head
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+async def test_a_narrow_footer_keeps_the_keys_that_act(width: int) -> None:
+    async with console(size=(width, 24)) as run:
+        foot = run.text.split("\n")[-1]
+        for words in ("R restart", "D destroy", "? help", "q quit"):
+            assert words in foot
+
+
+class FastClock(StillClock):
+    speed = 20.0
+
+
+async def test_a_scaled_clock_is_shown_in_the_header() -> None:
+    async with console(size=(80, 24), clock=FastClock()) as run:
+        await run.shows(" RW  20x  API 3s ago")
+    async with console(size=(80, 24)) as run:
+        assert "1x" not in run.text.split("\n")[0]
+
+
+def test_the_count_of_restarts_is_never_cut() -> None:
+    for stage, shown in ((Stage.RUNNING, "● running #12"), (Stage.PARAMS_DONE, "◐ params… #12")):
+        row = FleetRow(instance_id=1, stage=stage, attempt=12)
+        assert BY_NAME["stage"].cell(row, Scene(0.0, Glyphs()), 13)[0][0] == shown
+
+
+NAMES = st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=12), min_size=1, max_size=8)
+
+
+@given(NAMES, st.integers(0, 7), st.integers(0, 90))
+def test_the_active_tab_is_always_in_sight(names: list[str], active: int, room: int) -> None:
+    active %= len(names)
+    pieces = tabs(names, active, room, "…")
+    assert cells(pieces) <= room
+    shown = [text for text, tone in pieces if tone != "dim"]
+    assert len(shown) == 1
+    if room >= len(names[active]) + 4:
+        assert shown == [f" {names[active]} "]
+    if sum(len(name) + 2 for name in names) <= room:
+        assert len(pieces) == len(names)
 
 
 async def test_the_smallest_screen_has_the_totals() -> None:

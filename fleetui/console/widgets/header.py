@@ -1,6 +1,7 @@
 """The header's and the flags' words, from the fleet's state. Pure."""
 
 from fleetui.console import figures
+from fleetui.console.fitting import cells, fit
 from fleetui.console.fleet_state import MISSED_WALK_SECONDS, FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.palette import Piece
@@ -11,10 +12,27 @@ def header(
     state: FleetState, account: str, *, read_only: bool, glyphs: Glyphs, width: int
 ) -> tuple[list[Piece], list[Piece]]:
     """Return the header's left part (who, how, what is wrong) and right part (the sums)."""
-    mode = (" RO ", "title@cursor") if read_only else (" RW ", "warn@cursor")
-    left: list[Piece] = [(" FleetUI ", "key bold"), (glyphs.plain(account), "strong"), (" ", "dim")]
-    left += [mode, ("  ", "dim"), *_freshness(state, glyphs)]
-    return left, _sums(state, glyphs, width)
+    core: list[Piece] = [(" RO ", "title@cursor") if read_only else (" RW ", "warn@cursor")]
+    if state.speed != 1.0:
+        core.append((f" {state.speed:g}x", "warn"))
+    core += [("  ", "dim"), *_freshness(state, glyphs)]
+    groups = _sums(state, glyphs, width)
+    brand: list[Piece] = [(" FleetUI ", "key bold")]
+    # How fresh the figures are matters most: the account is shortened first, then the brand
+    # goes, then the first of the sums. An error may be long: it is cut where the sums begin.
+    needed = cells(core) + 1
+    while len(groups) > 1 and sum(map(cells, groups)) + needed > width:
+        groups.pop(0)
+    right = [piece for group in groups for piece in group]
+    room = width - cells(right) - needed
+    if room < cells(brand):
+        return core, right
+    name = glyphs.plain(account)
+    room -= cells(brand) + 1
+    if cells([(name, "strong")]) > room:
+        name = fit(name, room, more=glyphs["more"]) if room >= 4 else ""
+    who: list[Piece] = [(name, "strong"), (" ", "dim")] if name else []
+    return [*brand, *who, *core], right
 
 
 def _freshness(state: FleetState, glyphs: Glyphs) -> list[Piece]:
@@ -41,25 +59,23 @@ def _freshness(state: FleetState, glyphs: Glyphs) -> list[Piece]:
     return pieces
 
 
-def _sums(state: FleetState, glyphs: Glyphs, width: int) -> list[Piece]:
+def _sums(state: FleetState, glyphs: Glyphs, width: int) -> list[list[Piece]]:
+    """Return groups of pieces, the one that may go first in front."""
     totals = state.totals()
     gap: Piece = ("  ", "dim")
-    pieces: list[Piece] = []
+    groups: list[list[Piece]] = []
     if state.health:
         down = state.health.ssh_connected < state.health.ssh_wanted
         tone = "warn" if down else "text"
         ssh = f"{state.health.ssh_connected}/{state.health.ssh_wanted}"
-        pieces += [("SSH ", "dim"), (ssh, tone), gap]
+        groups.append([("SSH ", "dim"), (ssh, tone), gap])
         if state.health.balance is not None and width >= 120:
-            pieces += [
-                ("balance ", "dim"),
-                (f"${figures.money(state.health.balance)}", "text"),
-                gap,
-            ]
-    pieces += [(f"${figures.money(totals.burn)}", "strong"), ("/h", "dim"), gap]
+            balance = f"${figures.money(state.health.balance)}"
+            groups.append([("balance ", "dim"), (balance, "text"), gap])
+    groups.append([(f"${figures.money(totals.burn)}", "strong"), ("/h", "dim"), gap])
     measured = figures.rate(totals.proofs_per_hour) if totals.measured else figures.UNKNOWN
-    pieces += [(glyphs.plain(measured), "ok bold"), (" proofs/h ", "dim")]
-    return pieces
+    groups.append([(glyphs.plain(measured), "ok bold"), (" proofs/h ", "dim")])
+    return groups
 
 
 def totals_line(state: FleetState, glyphs: Glyphs) -> list[Piece]:

@@ -1,5 +1,7 @@
 """One line of pieces, painted only when it changes."""
 
+from collections.abc import Sequence
+
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -9,7 +11,7 @@ from fleetui.console.palette import Piece
 
 
 class LineBar(Widget):
-    """A line with a left and a right part; the left one is cut where the right one begins."""
+    """A line with a left and a right part; the left one is cut a blank before the right one."""
 
     DEFAULT_CSS = "LineBar { height: 1; }"
 
@@ -26,15 +28,24 @@ class LineBar(Widget):
             self._left, self._right = both
             self.refresh()
 
+    def room_beside(self, right: Sequence[Piece]) -> int:
+        """Return how many cells the left part has beside a right one."""
+        kept = self._kept(right)
+        return max(self.size.width - cells(kept) - bool(kept), 0)
+
+    def _kept(self, right: Sequence[Piece]) -> list[Piece]:
+        kept = list(right)
+        while len(kept) > 1 and cells(kept) > self.size.width * 2 // 3:
+            kept.pop(0)
+        return kept
+
     def render_line(self, y: int) -> Strip:
         """Return the only line."""
         width = self.size.width
         if y:
             return palette.strip([], width, self._ground)
-        right = list(self._right)
-        while right and cells(right) > width // 2 and len(right) > 1:
-            right.pop(0)
-        room = max(width - cells(right), 0)
+        right = self._kept(self._right)
+        room = self.room_beside(self._right)
         pieces: list[Piece] = []
         for text, tone in self._left:
             left_room = room - cells(pieces)
@@ -43,5 +54,5 @@ class LineBar(Widget):
             pieces.append(
                 (text if cells([(text, tone)]) <= left_room else fit(text, left_room), tone)
             )
-        pieces.append((" " * max(room - cells(pieces), 0), "text"))
+        pieces.append((" " * max(width - cells(right) - cells(pieces), 0), "text"))
         return palette.strip(pieces + right, width, self._ground)

@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from fleetui.console import figures
 from fleetui.console.binding import bindings_map
+from fleetui.console.fitting import cells, fit
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.log_source import LogSource, stream_name
 from fleetui.console.palette import Piece
@@ -21,6 +22,30 @@ from fleetui.domain.clock import Clock
 from fleetui.store.interface import ViewerStore
 
 STORE_DEADLINE_SECONDS = 5.0
+
+
+def tabs(names: list[str], active: int, room: int, more: str) -> list[Piece]:
+    """Return those tabs round the active one that fit into `room` cells; `more`: others hidden."""
+
+    def strip(first: int, last: int) -> list[Piece]:
+        pieces: list[Piece] = [(more, "dim")] if first else []
+        for place in range(first, last + 1):
+            tone = "strong bold@cursor" if place == active else "dim"
+            pieces.append((f" {names[place]} ", tone))
+        return pieces if last == len(names) - 1 else [*pieces, (more, "dim")]
+
+    first = last = active
+    while True:
+        wider = [(max(first - 1, 0), last), (first, min(last + 1, len(names) - 1))]
+        wider.sort(key=lambda ends: ends[1] - active > active - ends[0])
+        fitting = [e for e in wider if e != (first, last) and cells(strip(*e)) <= room]
+        if not fitting:
+            break
+        first, last = fitting[0]
+    chosen = strip(first, last)
+    if first == last and cells(chosen) > room:
+        return [(fit(f" {names[active]} ", max(room, 0), more=more), "strong bold@cursor")]
+    return chosen
 
 
 class LogPane(Vertical):
@@ -80,11 +105,6 @@ class LogPane(Vertical):
         if source is None or source.shown is None:
             return [(" log", "title")], []
         shown = source.shown
-        left: list[Piece] = [(f" {source.instance_id} ", "strong")]
-        for stream in sorted(source.streams, key=lambda item: item.stream.path):
-            here = stream.stream == shown.stream
-            name = self._glyphs.plain(stream_name(stream.stream))
-            left.append((f" {name} ", "strong bold@cursor" if here else "dim"))
         age = None if shown.last_byte_at is None else self._clock.now() - shown.last_byte_at
         right: list[Piece] = []
         if view.search:
@@ -97,6 +117,12 @@ class LogPane(Vertical):
             right.append((f"+{view.unseen} lines below, G follows", "warn"))
         length = f"  {figures.size(source.end_offset)}  {figures.age(age)} "
         right.append((self._glyphs.plain(length), "dim"))
+        left: list[Piece] = [(f" {source.instance_id} ", "strong")]
+        room = self.query_one("#log-title", LineBar).room_beside(right) - cells(left)
+        streams = [item.stream for item in sorted(source.streams, key=lambda i: i.stream.path)]
+        names = [self._glyphs.plain(stream_name(stream)) for stream in streams]
+        if shown.stream in streams:
+            left += tabs(names, streams.index(shown.stream), room, self._glyphs["more"])
         return left, right
 
     # -- the prompt ----------------------------------------------------------------------------
