@@ -33,6 +33,7 @@ async def opened(run: Console, key: str) -> ConfirmDialog:
 async def test_a_restart_needs_a_lower_case_y(keys: list[str]) -> None:
     async with console() as run:
         assert isinstance(await opened(run, "R"), RestartDialog)
+        await run.shows("press y to restart; enter, esc or q cancels")
         await run.press(*keys)
         await run.until(lambda: run.app.screen is run.app.fleet_screen, "the fleet again")
         assert not asked(run.store)

@@ -117,7 +117,7 @@ class RestartDialog(ConfirmDialog):
 
     def ask(self) -> str:
         """Say how to confirm."""
-        return "press y to restart; anything else does nothing"
+        return "press y to restart; enter, esc or q cancels"
 
     def on_key(self, event: Key) -> None:
         """Accept a lower-case y."""
