@@ -1,6 +1,6 @@
 """The filter language of the fleet: words and comparisons, all of which must hold.
 
-`stage=warmup gpu~4090 rate<min age>5m !label~test word`: a bare word is looked for in the row's
+`stage=warmup gpu~4090 rate<min log>5m !label~test word`: a bare word is looked for in the row's
 visible texts; `!` turns a term round; quotes keep blanks. A comparison with a figure that is not
 known is false; `field=?` finds just those rows.
 """
@@ -71,7 +71,7 @@ FIELDS: dict[str, Callable[[FleetRow, float], Value]] = {
     "proof": lambda row, _: row.cost_per_proof,
     "util": lambda row, _: row.gpu_util,
     "temp": lambda row, _: row.gpu_temp,
-    "age": lambda row, now: _age(row.newest_byte_at, now),
+    "log": lambda row, now: _age(row.newest_byte_at, now),
     "ssh": lambda row, _: row.ssh.value,
     "finding": lambda row, _: row.finding_category or "none",
     "severity": lambda row, _: row.finding_severity.value if row.finding_severity else "none",
@@ -94,6 +94,7 @@ _ALIASES = {
     "$/proof": "proof",
     "proofs/h": "rate",
     "gpu%": "util",
+    "age": "log",
     "temperature": "temp",
 }
 _ORDERED = frozenset({"<", "<=", ">", ">="})
@@ -139,7 +140,10 @@ def _term(word: str) -> Term:
         negated, operator = not negated, operator[1:]
     if not value:
         raise QueryError(f"{name}{operator} needs a value")
-    return Term(name, operator, value.casefold(), _number(name, operator, value), negated)
+    value = value.casefold()
+    if name not in TEXT_FIELDS:
+        value = _ALIASES.get(value, value)
+    return Term(name, operator, value, _number(name, operator, value), negated)
 
 
 def _number(name: str, operator: str, value: str) -> float | None:
@@ -147,11 +151,11 @@ def _number(name: str, operator: str, value: str) -> float | None:
         if operator in _ORDERED:
             raise QueryError(f"{name} is a text: use {name}= or {name}~")
         return None
-    if value == "?" or (value.casefold() in FIELDS and value.casefold() not in TEXT_FIELDS):
+    if value == "?" or (value in FIELDS and value not in TEXT_FIELDS):
         return None
     match = _NUMBER.fullmatch(value)
     if match is None:
-        raise QueryError(f"{name} is a number: {value!r} is none (5, 0.4, 5m, 2h, min)")
+        raise QueryError(f"{name} is a number: {value!r} is not (5, 0.4, 5m, 2h, min are)")
     return float(match[1]) * _UNITS[(match[2] or "s").casefold()]
 
 

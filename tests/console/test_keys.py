@@ -7,6 +7,7 @@ from console_pilot import NOW, StillClock, console
 from fleetui.console.actions import ACTIONS, actions, key_word, keymap_markdown
 from fleetui.console.ordering import is_failure
 from fleetui.console.widgets.fleet_table import FleetTable
+from fleetui.domain.query import FIELDS
 from fleetui.domain.stage import Stage
 from sample_fleet import build
 
@@ -160,6 +161,23 @@ async def test_screens_open_and_close() -> None:
         await run.shows("failures by signature")
         await run.press("1")
         assert run.app.screen is run.app.fleet_screen
+
+
+@pytest.mark.parametrize("size", [(160, 45), (80, 24), (50, 20)])
+async def test_the_help_lists_the_fields_and_cuts_nothing(size: tuple[int, int]) -> None:
+    async with console(size=size) as run:
+        await run.press("question_mark")
+        await run.shows("Everywhere")
+        seen = ""
+        for _ in range(12):
+            seen += run.text + "\n"
+            await run.press("pagedown")
+        whole = " ".join(seen.replace("│", " ").split())
+        assert "!label~test" in whole
+        assert "log>5m" in whole
+        assert "…" not in whole.replace("daemon…", "").replace("instance…", "")
+        for field in FIELDS:
+            assert f" {field} " in whole
 
 
 async def test_a_group_of_failures_opens_in_the_fleet() -> None:

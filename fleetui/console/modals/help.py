@@ -5,16 +5,22 @@ from textual.binding import Binding
 from textual.screen import ModalScreen
 
 from fleetui.console.actions import SCOPES, actions, key_word
-from fleetui.console.fitting import fit
+from fleetui.console.fitting import fit, wrap
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
+from fleetui.domain.query import FIELDS
 
 LEGEND = (
-    ("filter", "words, field=value, field~part, field<number, !not, field=? unknown"),
-    ("fields", "id label gpu gpus stage in progress eta rate min cost proof util temp age"),
-    ("", "finding severity ssh status geo machine attempt acting"),
+    ("words", "looked for in id, label, GPU, stage, place and finding; quotes keep blanks"),
+    ("field=value", "equal; field~part contains; field<5 field>=5 compare; field=? not known"),
+    ("!term", "the term does not hold"),
+    ("log>5m", "the newest log byte is older than five minutes (age is the same field)"),
+    ("in>1h", "longer than an hour in its stage"),
+    ("rate<min", "proofs/h below the minimum of its GPUs"),
+    ("fields", " ".join(FIELDS)),
 )
+KEY_CELLS = 22
 
 
 class HelpScreen(ModalScreen[None]):
@@ -38,11 +44,17 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Show the keys."""
-        view = self.query_one(LinesView)
-        view.focus()
-        view.show(self._lines())
+        self.query_one(LinesView).focus()
 
-    def _lines(self) -> list[list[Piece]]:
+    def on_resize(self) -> None:
+        """Wrap for the new width."""
+        self.call_after_refresh(self._show)
+
+    def _show(self) -> None:
+        view = self.query_one(LinesView)
+        view.show(self._lines(view.inner_width))
+
+    def _lines(self, width: int) -> list[list[Piece]]:
         lines: list[list[Piece]] = [[("keys", "title bold"), ("   j k scroll, esc closes", "dim")]]
         if self._read_only:
             lines.append([("read-only: keys that act do not exist here", "warn")])
@@ -53,10 +65,19 @@ class HelpScreen(ModalScreen[None]):
                     key_word(key, ascii_only=self._glyphs.ascii_only) for key in action.keys
                 )
                 tone = "warn bold" if action.dangerous else "key"
-                lines.append([(fit(keys, 22), tone), (self._glyphs.plain(action.title), "text")])
+                lines += self._entry(keys, tone, action.title, width)
         lines += [[], [("Filter", "title bold")]]
-        lines += [[(fit(name, 22), "key"), (text, "text")] for name, text in LEGEND]
+        for name, text in LEGEND:
+            lines += self._entry(name, "key", text, width)
         return lines
+
+    def _entry(self, name: str, tone: str, text: str, width: int) -> list[list[Piece]]:
+        left = min(KEY_CELLS, width // 2)
+        parts = wrap(self._glyphs.plain(text), max(width - left, 1))
+        return [
+            [(fit("" if number else name, left), tone), (part, "text")]
+            for number, part in enumerate(parts)
+        ]
 
     def action_close(self) -> None:
         """Back."""

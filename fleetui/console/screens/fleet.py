@@ -56,7 +56,7 @@ class FleetScreen(FleetUIScreen):
         yield LineBar(ground="", id="flags")
         yield LineBar(ground="", id="crumbs")
         yield Input(
-            placeholder="words  stage=warmup  gpu~4090  rate<min  age>5m  !label~test",
+            placeholder="words  stage=warmup  gpu~4090  rate<min  log>5m  !label~test",
             id="filter",
             classes="prompt",
             compact=True,
