@@ -111,6 +111,28 @@ async def _hold(
         pending_bytes=settings.pending_bytes,
         pending_bytes_per_instance=settings.pending_bytes_per_instance,
     )
+    # A task of its own: before Python 3.11.5 a failed TaskGroup leaves its task's cancel count
+    # raised, and a later time-out there reads as a cancellation.
+    end = await asyncio.create_task(
+        _work(settings, store, lease, stop, publisher=publisher, health=health), name="work"
+    )
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            await publisher.drain()
+    except TimeoutError:
+        log.warning("the store did not take the last batch in time")
+    return end
+
+
+async def _work(
+    settings: CollectorSettings,
+    store: CollectorStore,
+    lease: Lease,
+    stop: asyncio.Event,
+    *,
+    publisher: Publisher,
+    health: HealthBoard,
+) -> End:
     login = Login(settings.ssh)
     end = End.STOPPED
     # A proxy of the environment has no way to a simulator on this machine.
@@ -135,11 +157,6 @@ async def _hold(
             end = _first(ended).end
         finally:
             login.close()
-    try:
-        async with asyncio.timeout(DRAIN_SECONDS):
-            await publisher.drain()
-    except TimeoutError:
-        log.warning("the store did not take the last batch in time")
     return end
 
 

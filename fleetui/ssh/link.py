@@ -198,9 +198,16 @@ class HostLink:
             self._attempts = 0
             self._connection = connection
             self._report(SshState.CONNECTED, address, None)
-            await self._use(logged_in, address)
+            # A task of its own: before Python 3.11.5 a failed TaskGroup leaves its task's cancel
+            # count raised, and a later time-out there reads as a cancellation.
+            name = f"ssh-use-{self._instance_id}"
+            await asyncio.create_task(self._use(logged_in, address), name=name)
         except _ConnectionEndedError as end:
             self._report(SshState.LOST, address, str(end))
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # The loss came first and took the cancellation's place.
+                raise asyncio.CancelledError from end
         finally:
             self._connection = None
             await _close(connection)
