@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from cyclopts import App, Parameter
 
@@ -22,7 +22,6 @@ app = App(
     help="Watch and steer a proving fleet on rented GPU instances. Try `fleetui demo` first.",
 )
 
-StreamKind = Literal["dmesg", "daemon", "bench", "setup", "curio", "vast", "nvidia_smi", "ssh"]
 StateDir = Annotated[Path | None, Parameter(help="Folder of the store (default: user's state).")]
 ApiUrl = Annotated[str | None, Parameter(help="Vast API to talk to (default: the real one).")]
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON object.")]
@@ -150,7 +149,13 @@ def audit(
 def diagnose(
     path: Annotated[Path, Parameter(help="A host's folder (fs/, probe/) or one file.")],
     *,
-    stream: Annotated[StreamKind | None, Parameter(help="What a single file is a log of.")] = None,
+    stream: Annotated[
+        str | None,
+        Parameter(
+            help="What a single file is a log of: dmesg, daemon, bench, setup, curio, vast,"
+            " nvidia_smi or ssh."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Name the root cause in a folder or file; exit status 1 when a finding is critical."""

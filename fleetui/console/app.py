@@ -277,7 +277,7 @@ class FleetApp(DiffOutputApp):
         """Show a short note; never read as markup."""
         words = self.glyphs.plain(sanitise(text, 300))
         level = "error" if severity == "error" else "information"
-        self.notify(words, severity=level, markup=False, timeout=6 if level == "error" else 4)  # type: ignore[arg-type]
+        self.notify(words, severity=level, markup=False, timeout=6 if level == "error" else 4)  # type: ignore[arg-type]  # one of textual's three words
 
     # -- actions of the registry ---------------------------------------------------------------
 

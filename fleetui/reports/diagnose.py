@@ -83,7 +83,9 @@ def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
         rows = [row for value in values for row in _rows(value)]
         if rows:
             return _answer_of_rows(profile, rows)
-        data = b"\n".join(json.dumps(value).encode() for value in values) or data
+        if len(values) != sum(bool(line.strip()) for line in data.splitlines()):
+            # An error body over several lines is one line of evidence.
+            data = b"\n".join(json.dumps(value).encode() for value in values) or data
     reader = Reader(profile, 0)
     chunk = LogChunk(
         stream=StreamId(instance_id=0, path=str(path)), generation=1, offset=0, data=data, at=at
@@ -134,9 +136,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "confidence": finding.confidence,
         "summary": str(finding.summary),
         "advice": str(finding.advice),
-        "action": finding.action,
-        "count": finding.count,
-        "signature": finding.signature,
         "evidence": [
             {"source": proof.source, "line": proof.line, "text": str(proof.text)}
             for proof in finding.evidence

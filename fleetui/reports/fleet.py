@@ -14,8 +14,8 @@ async def fleet_report(store: ViewerStore) -> dict[str, Any]:
     """Gather the fleet's state.
 
     Keys: `instances` (live ones), `by_stage`, `findings` (one object a finding, the worst
-    first), `proofs_per_hour` (sum of the measured ones, `None` when none was), `cost_per_hour`,
-    `log_bytes`, `walks` (complete ones), `ssh_connected`.
+    first), `proofs_per_hour` (sum of the measured ones, `None` when none was), `log_bytes`,
+    `walks` (complete ones), `ssh_connected`.
     """
     view = await store.fleet()
     findings = [
@@ -30,7 +30,6 @@ async def fleet_report(store: ViewerStore) -> dict[str, Any]:
         "by_stage": dict(Counter(str(row.stage) for row in _in_stage_order(view.rows))),
         "findings": [_finding(instance_id, finding) for instance_id, finding in findings],
         "proofs_per_hour": fleet_rate(view.rows),
-        "cost_per_hour": _sum([row.cost_per_hour for row in view.rows]),
         "log_bytes": health.log_bytes if health else 0,
         "walks": health.walks_complete if health else 0,
         "ssh_connected": health.ssh_connected if health else 0,
@@ -42,6 +41,7 @@ async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
     view = await store.fleet()
     report = await fleet_report(store)
     report["now"] = now
+    report["cost_per_hour"] = _sum([row.cost_per_hour for row in view.rows])
     report["api_age_seconds"] = _age(view, now)
     report["collector"] = {
         "running": view.lease_held,
@@ -108,9 +108,7 @@ def _finding(instance_id: int, finding: Finding) -> dict[str, Any]:
         "instance": instance_id,
         "category": finding.category,
         "severity": str(finding.severity),
-        "confidence": finding.confidence,
         "summary": finding.summary,
-        "advice": finding.advice,
         "evidence": [
             {"source": item.source, "line": item.line, "text": item.text}
             for item in finding.evidence

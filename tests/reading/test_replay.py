@@ -163,8 +163,8 @@ def check_sanity(reading: Reading) -> None:
     for eta in (progress.eta_seconds, progress.eta_low_seconds, progress.eta_high_seconds):
         assert eta is None or 0 <= eta < 1e7
     if None not in (progress.eta_low_seconds, progress.eta_seconds, progress.eta_high_seconds):
-        assert progress.eta_low_seconds <= progress.eta_seconds  # type: ignore[operator]
-        assert progress.eta_seconds <= progress.eta_high_seconds  # type: ignore[operator]
+        assert progress.eta_low_seconds <= progress.eta_seconds  # type: ignore[operator]  # all three are set together
+        assert progress.eta_seconds <= progress.eta_high_seconds  # type: ignore[operator]  # all three are set together
 
 
 @pytest.mark.parametrize("name", NAMES)

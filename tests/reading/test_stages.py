@@ -81,7 +81,7 @@ class Life:
 
 def instance(status: str | None, **changes: object) -> Instance:
     text = None if status is None else sanitise(status)
-    return Instance(instance_id=7, actual_status=text, **changes)  # type: ignore[arg-type]
+    return Instance(instance_id=7, actual_status=text, **changes)  # type: ignore[arg-type]  # any field
 
 
 def to_bench() -> Life:

@@ -68,7 +68,7 @@ class Bench:
 
     async def publish(self, *chunks: LogChunk, **fields: object) -> int:
         values: dict[str, object] = {"at": self.clock.now(), "chunks": chunks, **fields}
-        return await self.store.publish(self.lease, Batch(**values))  # type: ignore[arg-type]
+        return await self.store.publish(self.lease, Batch(**values))  # type: ignore[arg-type]  # any field
 
     async def stored(self, generation: int = 1, stream: StreamId = STREAM) -> bytes:
         return b"".join(piece.data for piece in await self.store.log_bytes(stream, generation))

@@ -14,4 +14,4 @@ class PlainRender(ScrollBarRender):
 def make_plain(bar: ScrollBar) -> None:
     """Let one scrollbar draw whole cells."""
     # Textual reads it through the instance, so one bar can differ from the class.
-    bar.renderer = PlainRender  # type: ignore[misc]
+    bar.renderer = PlainRender  # type: ignore[misc]  # textual types it as a class variable

@@ -138,7 +138,7 @@ class ShellSession(asyncssh.SSHServerSession[bytes]):
                 status = await shell.run_text(command)
             else:
                 status = await self._prompt(shell)
-        except ClosedPipeError:
+        except (ClosedPipeError, BrokenPipeError):
             status = 141
         finally:
             for job in list(shell.background):
