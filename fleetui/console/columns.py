@@ -37,7 +37,7 @@ class Scene(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """One column. `need` ranks who stays when the screen is narrow (0 always stays).
+    """One column.
 
     `key` orders rows; rows for which it is `None` go last in either direction.
     """
@@ -45,7 +45,6 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     width: int
-    need: int
     key: Callable[[FleetRow], float | str | None]
     cell: Callable[[FleetRow, Scene, int], list[Piece]]
     right: bool = False
@@ -178,53 +177,59 @@ def _finding_key(row: FleetRow) -> float:
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column(name="id", title="id", width=9, need=0, key=lambda r: float(r.instance_id), cell=_id),
-    Column(name="label", title="label", width=12, need=5, key=lambda r: r.label, cell=_label),
-    Column(name="gpu", title="GPU", width=16, need=2, key=lambda r: r.gpu, cell=_gpu),
+    Column(name="id", title="id", width=9, key=lambda r: float(r.instance_id), cell=_id),
+    Column(name="label", title="label", width=12, key=lambda r: r.label, cell=_label),
+    Column(name="gpu", title="GPU", width=16, key=lambda r: r.gpu, cell=_gpu),
     Column(
-        name="stage", title="stage", width=13, need=0,
+        name="stage", title="stage", width=13,
         key=lambda r: float(list(Stage).index(r.stage)), cell=_stage,
     ),
     Column(
-        name="in", title="for", width=5, need=11, right=True,
+        name="in", title="for", width=5, right=True,
         key=lambda r: None if r.stage_since is None else -r.stage_since, cell=_since,
     ),
     Column(
-        name="progress", title="progress", short="done", width=13, need=3,
+        name="progress", title="progress", short="done", width=13,
         key=lambda r: r.progress_fraction, cell=_progress,
     ),
     Column(
-        name="eta", title="ETA", width=5, need=6, right=True,
+        name="eta", title="ETA", width=5, right=True,
         key=lambda r: r.eta_seconds, cell=_eta,
     ),
     Column(
-        name="rate", title="proofs/h", width=11, need=1, right=True,
+        name="rate", title="proofs/h", width=11, right=True,
         key=lambda r: r.proofs_per_hour, cell=_rate,
     ),
     Column(
-        name="cost", title="$/h", width=5, need=4, right=True,
+        name="cost", title="$/h", width=5, right=True,
         key=lambda r: r.cost_per_hour, cell=_cost,
     ),
     Column(
-        name="proof", title="$/proof", width=7, need=8, right=True,
+        name="proof", title="$/proof", width=7, right=True,
         key=lambda r: r.cost_per_proof, cell=_proof,
     ),
     Column(
-        name="util", title="GPU load", width=9, need=9, right=True,
+        name="util", title="GPU% temp", width=9, right=True,
         key=lambda r: r.gpu_util, cell=_load,
     ),
     Column(
-        name="age", title="log", width=5, need=7, right=True,
+        name="age", title="log", width=5, right=True,
         key=lambda r: None if r.newest_byte_at is None else -r.newest_byte_at, cell=_byte_age,
     ),
     Column(
-        name="finding", title="finding", width=16, need=0, flexible=True,
+        name="finding", title="finding", width=16, flexible=True,
         key=_finding_key, cell=_finding,
     ),
 )  # fmt: skip
+ALWAYS = frozenset({"id", "stage", "finding"})
 BY_NAME = {column.name: column for column in COLUMNS}
-SQUEEZED = {"rate": 8, "progress": 5, "gpu": 11, "label": 8, "util": 4}
+SQUEEZED = {"rate": 8, "progress": 5, "gpu": 11, "label": 8}
 """Widths of columns that can also be drawn shorter."""
+ARRANGED = (
+    "id", "stage", "finding", "rate", "gpu", "progress", "cost", "label", "age", "proof", "util",
+    "rate", "gpu", "eta", "in", "label", "progress",
+)  # fmt: skip
+"""Who gets room in turn: squeezed the first time, whole the second time."""
 GAP = 1
 
 
@@ -236,16 +241,18 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def layout(width: int) -> Layout:
-    """Choose the columns for `width` cells: by need, squeezed where that lets more stay."""
+    """Choose the columns for `width` cells: as many as fit squeezed, then widened."""
     usable = max(width - 2, 0)
     chosen: dict[str, int] = {}
-    for column in sorted(COLUMNS, key=lambda column: column.need):
-        for wanted in (column.width, SQUEEZED.get(column.name)):
-            if wanted is None:
-                continue
-            if sum(chosen.values()) + GAP * len(chosen) + wanted <= usable or column.need == 0:
-                chosen[column.name] = wanted
-                break
+    for name in ARRANGED:
+        column = BY_NAME[name]
+        spare = usable - sum(chosen.values()) - GAP * max(len(chosen) - 1, 0)
+        if name in chosen:
+            chosen[name] += max(min(column.width - chosen[name], spare), 0)
+            continue
+        least = SQUEEZED.get(name, column.width)
+        if least + GAP <= spare or name in ALWAYS:
+            chosen[name] = least
     kept = [(column, chosen[column.name]) for column in COLUMNS if column.name in chosen]
     spare = usable - sum(size for _, size in kept) - GAP * (len(kept) - 1)
     if spare < 0:

@@ -244,6 +244,23 @@ def test_columns_fill_the_width_exactly(width: int) -> None:
         assert {"id", "stage", "finding"} <= names
 
 
+def test_at_120_columns_every_figure_has_its_column() -> None:
+    sizes = {column.name: size for column, size in layout(119).columns}
+    assert {
+        "id", "label", "gpu", "stage", "progress", "rate", "cost", "proof", "util", "age", "finding"
+    } <= sizes.keys()  # fmt: skip
+    assert sizes["rate"] >= 11
+    assert sizes["gpu"] >= 16
+    assert sizes["util"] >= 9
+    assert sizes["finding"] >= 16
+
+
+async def test_at_120_columns_the_titles_show_it() -> None:
+    async with console(size=(120, 40)) as run:
+        for title in ("$/h", "$/proof", "GPU% temp", "log", "proofs/h", "finding"):
+            assert title in run.text
+
+
 FLEET_ROWS = st.builds(
     FleetRow,
     instance_id=st.integers(0, 10**9),
