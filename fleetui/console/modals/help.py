@@ -52,7 +52,8 @@ class HelpScreen(ModalScreen[None]):
 
     def _show(self) -> None:
         view = self.query_one(LinesView)
-        view.show(self._lines(view.inner_width))
+        # The scrollbar comes only with the lines: its cell is kept free for it.
+        view.show(self._lines(view.inner_width - (not view.show_vertical_scrollbar)))
 
     def _lines(self, width: int) -> list[list[Piece]]:
         lines: list[list[Piece]] = [[("keys", "title bold"), ("   j k scroll, esc closes", "dim")]]
