@@ -36,30 +36,24 @@ def draw_chart(
     width: int,
     height: int,
     *,
-    title: str,
     tone: str,
     ascii_only: bool,
 ) -> list[list[Piece]]:
-    """Draw points into `width` x `height` cells; the first line is the title with the newest value.
+    """Draw points into `width` x `height` cells; nothing when fewer than two are known.
 
     Not thread-safe: plotext has one figure a process.
     """
     known = reduce_points(points, max(width - 10, 8))
-    newest = f"{known[-1][1]:.1f}" if known else "nothing measured yet"
-    head: list[Piece] = [
-        (f" {title}  ", "title bold"),
-        (newest, f"{tone} bold" if known else "dim"),
-    ]
     if len(known) < 2:
-        return [head]
+        return []
     import plotext  # noqa: PLC0415 - costs 100 ms, so only when a chart is drawn
 
     plotext.terminal.limit(width=False, height=False)
     figure = plotext.figure
     figure.clear()
-    figure.plot_size(width - 1, height - 1)
+    figure.plot_size(width - 1, height)
     start, end = known[0][0], known[-1][0]
-    values = value_ticks(max(value for _, value in known), (height - 3) // 2)
+    values = value_ticks(max(value for _, value in known), (height - 2) // 2)
     times = time_ticks(start, end, (width - 12) // 12)
     across, upright = figure.ruler("x"), figure.ruler("y")
     # The signal is drawn against hours since the start: plotext rounds large numbers.
@@ -73,7 +67,7 @@ def draw_chart(
     rows = _ESCAPES.sub("", figure.build().string()).splitlines()
     if ascii_only:
         rows = [row.translate(_ASCII_FRAME) for row in rows]
-    return [head, *(_toned(fit(" " + row, width), tone) for row in rows)]
+    return [_toned(fit(" " + row, width), tone) for row in rows]
 
 
 def value_ticks(top: float, count: int) -> list[float]:

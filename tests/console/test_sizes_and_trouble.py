@@ -15,6 +15,7 @@ from fleetui.console.glyphs import Glyphs
 from fleetui.console.grouping import group_failures
 from fleetui.console.inspection import Subject, describe
 from fleetui.console.size_mode import SizeMode, size_mode
+from fleetui.console.widgets.chart import Chart
 from fleetui.console.widgets.log_pane import tabs
 from fleetui.domain.instance import Walk, WalkOutcome
 from fleetui.domain.reading import FleetRow
@@ -335,17 +336,30 @@ def test_time_ticks_lie_inside(start: float, span: float, count: int) -> None:
         assert label
 
 
-def test_a_chart_fits_its_place_and_is_the_newest_value() -> None:
+def test_a_chart_fits_its_place() -> None:
     points = [(NOW + n * 60.0, 40.0 + n % 7) for n in range(400)]
-    lines = draw_chart(points, 90, 12, title="t", tone="ok", ascii_only=False)
+    lines = draw_chart(points, 90, 12, tone="ok", ascii_only=False)
     assert len(lines) == 12
     assert all(cells(line) <= 90 for line in lines)
-    assert "40.0" in "".join(text for text, _ in lines[0]) or lines[0]
     assert any("⠀" <= c <= "⣿" for line in lines for text, _ in line for c in text)
-    assert (
-        draw_chart([], 90, 12, title="t", tone="ok", ascii_only=False)[0][1][0]
-        == "nothing measured yet"
-    )
+    assert draw_chart([], 90, 12, tone="ok", ascii_only=False) == []
+
+
+async def test_a_chart_loads_and_then_says_what_is_proved_now() -> None:
+    store = build(24, now=NOW)
+    async with console(store) as run:
+        await run.press("2")
+        fresh = Chart("proofs")
+        assert "loading" in str(fresh._head)
+        fresh.set_points([(NOW, 4.0), (NOW + 1, None)], None)
+        assert "avg 4.0" in str(fresh._head)
+        fresh.set_points([], None)
+        assert "nothing measured yet" in str(fresh._head)
+        rates = [row.proofs_per_hour or 0.0 for _, row in store.rows.values()]
+        await run.shows(f"fleet proofs/h, 24 h  {sum(rates):.1f}")
+        costs = [row.cost_per_hour or 0.0 for _, row in store.rows.values()]
+        await run.shows(f"fleet $/h, 24 h  {sum(costs):.1f}")
+        await run.until(lambda: any("⠀" < c <= "⣿" for c in run.text), "the curve")
 
 
 def test_failures_are_grouped_by_signature() -> None:

@@ -160,7 +160,11 @@ class FleetScreen(FleetUIScreen):
         if self.chart.display:
             since = now - CHART_HOURS * 3600
             samples = await store.fleet_samples(since, CHART_HOURS * 3600 / 240)
-            self.chart.set_points([(sample.at, sample.proofs_per_hour) for sample in samples])
+            totals = self.state.totals()
+            self.chart.set_points(
+                [(sample.at, sample.proofs_per_hour) for sample in samples],
+                totals.proofs_per_hour if totals.measured else None,
+            )
 
     # -- the table -----------------------------------------------------------------------------
 

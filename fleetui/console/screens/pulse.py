@@ -41,8 +41,15 @@ class PulseScreen(FleetUIScreen):
         """Read the fleet's sums."""
         now = self.console_app.state.now()
         samples = await self.console_app.store.fleet_samples(now - HOURS * 3600, HOURS * 3600 / 480)
-        self.proofs.set_points([(sample.at, sample.proofs_per_hour) for sample in samples])
-        self.cost.set_points([(sample.at, sample.cost_per_hour) for sample in samples])
+        totals = self.console_app.state.totals()
+        self.proofs.set_points(
+            [(sample.at, sample.proofs_per_hour) for sample in samples],
+            totals.proofs_per_hour if totals.measured else None,
+        )
+        self.cost.set_points(
+            [(sample.at, sample.cost_per_hour) for sample in samples],
+            totals.burn if totals.instances else None,
+        )
 
     def fleet_changed(self, changed: set[int]) -> None:
         """Draw counts and charts."""

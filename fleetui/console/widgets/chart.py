@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -37,21 +38,36 @@ class Chart(Widget):
         self._tone = tone
         self._ascii = ascii_only
         self._monotonic = monotonic
-        self._points: tuple[Point, ...] = ()
+        self._points: tuple[Point, ...] | None = None
+        self._head: list[Piece] = [(f" {title}  ", "title bold"), ("loading", "dim")]
         self._drawn_for: object = None
         self._drawn_at = float("-inf")
         self._lines: list[list[Piece]] = []
         self._busy = False
 
-    def set_points(self, points: Sequence[Point]) -> None:
-        """Set the points (epoch seconds, value or unknown), oldest first."""
+    def set_points(self, points: Sequence[Point], newest: float | None) -> None:
+        """Set the points (epoch seconds, value or unknown), oldest first, and the value now.
+
+        Points are means over steps of time: without a value now the last one is labelled so.
+        """
         self._points = tuple(points)
+        mean = next((value for _, value in reversed(points) if value is not None), None)
+        figure: list[Piece] = [("nothing measured yet", "dim")]
+        if newest is not None:
+            figure = [(f"{newest:.1f}", f"{self._tone} bold")]
+        elif mean is not None:
+            figure = [(f"avg {mean:.1f}", self._tone)]
+        head = [(f" {self._title}  ", "title bold"), *figure]
+        if head != self._head:
+            self._head = head
+            self.refresh(Region(0, 0, self.size.width, 1))
 
     def advance(self) -> None:
         """Start a redraw in a thread when there is a reason to."""
         wanted = (self._points, self.size)
         if (
             self._busy
+            or self._points is None
             or not self.is_attached
             or not self.display
             or self.size.height < 4
@@ -64,7 +80,7 @@ class Chart(Widget):
         self.run_worker(self._redraw(), name=f"chart {self.id}", group="chart", exit_on_error=False)
 
     async def _redraw(self) -> None:
-        points, size = self._points, self.size
+        points, size = self._points or (), self.size
         try:
             lines = await asyncio.to_thread(self._draw, points, size.width, size.height)
             self._lines, self._drawn_for = lines, (points, size)
@@ -79,14 +95,12 @@ class Chart(Widget):
 
     def _draw(self, points: tuple[Point, ...], width: int, height: int) -> list[list[Piece]]:
         with _FIGURE_LOCK:
-            return draw_chart(
-                points, width, height, title=self._title, tone=self._tone, ascii_only=self._ascii
-            )
+            return draw_chart(points, width, height - 1, tone=self._tone, ascii_only=self._ascii)
 
     def render_line(self, y: int) -> Strip:
-        """Return one line of the newest drawing."""
-        if y < len(self._lines):
-            return palette.strip(self._lines[y], self.size.width)
-        if not self._lines and y == 0:
-            return palette.strip([(f" {self._title}", "title bold")], self.size.width)
+        """Return the title with its figure, or one line of the newest drawing."""
+        if y == 0:
+            return palette.strip(self._head, self.size.width)
+        if y <= len(self._lines):
+            return palette.strip(self._lines[y - 1], self.size.width)
         return palette.strip([], self.size.width)
