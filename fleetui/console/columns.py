@@ -223,7 +223,7 @@ COLUMNS: tuple[Column, ...] = (
 )  # fmt: skip
 ALWAYS = frozenset({"id", "stage", "finding"})
 BY_NAME = {column.name: column for column in COLUMNS}
-SQUEEZED = {"rate": 8, "progress": 5, "gpu": 11, "label": 8}
+SQUEEZED = {"rate": 8, "progress": 5, "gpu": 11, "label": 10}
 """Widths of columns that can also be drawn shorter."""
 ARRANGED = (
     "id", "stage", "finding", "rate", "gpu", "progress", "cost", "label", "age", "proof", "util",
