@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -164,6 +165,8 @@ def diagnose(
     try:
         if path.is_dir():
             answer = diagnose_folder(path)
+        elif not path.exists():
+            _refuse(f"{path}: no such file or folder")
         elif stream is None:
             _refuse(f"{path} is not a folder; for a single file say what it is with --stream KIND")
         else:
@@ -204,6 +207,9 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
             read_only=settings.read_only,
             ascii_only=settings.ascii_only,
         )
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # The terminal is given back in order, whoever ends the console.
+            asyncio.get_running_loop().add_signal_handler(number, screen.exit)
         await screen.run_async(mouse=mouse_wanted(os.environ))
         return screen.return_code or 0
 

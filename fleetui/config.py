@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import platformdirs
 
+from fleetui.domain.clock import parse_clock
+
 DEFAULT_API_URL = "https://console.vast.ai"
 
 ENVIRONMENT = {
@@ -56,6 +58,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"api_url must start with http:// or https://, not {self.api_url!r}")
         if not 1.0 <= self.walk_interval_seconds <= 3600.0:
             raise ValueError("walk_interval_seconds must lie between 1 and 3600")
+        for name in ("log_megabytes", "log_megabytes_per_instance"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1")
+        if not self.ssh_user:
+            raise ValueError("ssh_user must not be empty")
+        parse_clock(self.clock)
 
     @property
     def store_path(self) -> Path:
@@ -131,4 +139,4 @@ def _environment_layer(environment: Mapping[str, str]) -> dict[str, Any]:
 def _to_path(kind: type[Any], value: object) -> object:
     if kind is Path and isinstance(value, str | Path):
         return Path(value).expanduser()
-    raise NotImplementedError(kind.__name__)
+    raise ValueError(f"expected a path, not {value!r}")

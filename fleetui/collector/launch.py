@@ -136,7 +136,13 @@ def _prepare_log(path: Path) -> int:
 @contextlib.contextmanager
 def _launch_lock(folder: Path) -> Iterator[None]:
     """Let one console at a time start a collector."""
-    descriptor = os.open(folder / "launch.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        descriptor = os.open(folder / "launch.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CollectorLaunchError(
+            f"{folder}: {error.strerror}; the collector needs a folder it can write to, name one"
+            " with --state-dir"
+        ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -22,23 +22,29 @@ async def take(
     stop: asyncio.Event,
     patience_seconds: float | None = None,
 ) -> Lease | None:
-    """Wait for the lease; `None` when `stop` was set or the patience ended first."""
+    """Wait for the lease; `None` when `stop` was set or the patience ended first.
+
+    The patience is with another holder. A store that cannot be written (a full disk) has nobody
+    else to leave it to: that is waited for without a limit.
+    """
     loop = asyncio.get_running_loop()
-    end = None if patience_seconds is None else loop.time() + patience_seconds
-    waiting_said = False
+    waiting_since = loop.time()
+    said = ""
     while not stop.is_set():
         try:
             lease = await store.take_lease(holder, ttl_seconds)
+            why = "another collector holds the lease; standing by"
         except StoreError as error:
-            log.warning("cannot ask for the lease: %s", error)
             lease = None
+            why = f"cannot ask for the lease: {error}"
+            waiting_since = loop.time()
         if lease is not None:
             log.info("holding the lease, epoch %d", lease.epoch)
             return lease
-        if not waiting_said:
-            log.info("another collector holds the lease; standing by")
-            waiting_said = True
-        if end is not None and loop.time() > end:
+        if why != said:
+            log.warning("%s", why)
+            said = why
+        if patience_seconds is not None and loop.time() - waiting_since > patience_seconds:
             return None
         await pause(stop, TAKE_INTERVAL_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
     return None
@@ -48,8 +54,9 @@ async def keep(store: CollectorStore, lease: Lease) -> None:
     """Renew the lease until cancelled.
 
     Raises:
-        FenceLostError: it is somebody else's now, or could not be renewed for so long that it
-            may be (by this process's own clock).
+        FenceLostError: it is somebody else's now.
+        StoreError: it could not be renewed for so long that it may be somebody else's (by this
+            process's own clock); it may be taken anew.
     """
     loop = asyncio.get_running_loop()
     interval = lease.ttl_seconds / RENEWALS_PER_TTL
@@ -69,7 +76,7 @@ async def keep(store: CollectorStore, lease: Lease) -> None:
             renewed = asked
             continue
         if loop.time() - renewed > lease.ttl_seconds * SAFE_SHARE:
-            raise FenceLostError("the lease could not be renewed in time")
+            raise StoreError("the lease could not be renewed in time")
 
 
 async def pause(stop: asyncio.Event, seconds: float) -> bool:

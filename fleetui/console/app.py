@@ -24,7 +24,7 @@ from fleetui.console.styles import style_sheets
 from fleetui.domain.clock import Clock
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.text import SafeText, sanitise
-from fleetui.store.interface import ViewerStore
+from fleetui.store.interface import StoreFullError, ViewerStore
 
 TICK_SECONDS = 0.25
 PULL_SECONDS = 0.5
@@ -128,6 +128,9 @@ class FleetApp(DiffOutputApp):
                     until = self.state.now() + HEARTBEAT_LIFE_SECONDS * self.state.speed
                     await self.store.watch(self.viewer, self.fleet_screen.table.cursor_id, until)
                     await self._look_after_intents()
+                self.state.write_trouble = None
+            except StoreFullError as error:
+                self.state.write_trouble = sanitise(str(error), 200)
             except Exception as error:  # noqa: BLE001 - the same
                 self._trouble(error)
             await asyncio.sleep(HEARTBEAT_SECONDS)

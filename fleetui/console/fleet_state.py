@@ -40,6 +40,8 @@ class FleetState:
         self.lease_held = False
         self.loaded = False
         self.trouble: SafeText | None = None
+        self.write_trouble: SafeText | None = None
+        """Why the store takes nothing (a full disk); reading may go on meanwhile."""
         self.acting: dict[int, SafeText] = {}
 
     def apply(self, view: FleetView) -> set[int]:

@@ -4,6 +4,7 @@ It runs the very path that the live collector runs: bytes, lines, facts, finding
 """
 
 import json
+import stat
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +27,10 @@ from fleetui.vast.rows import read_row
 STREAMS = ("setup", "bench", "daemon", "curio", "dmesg", "vast", "nvidia_smi", "ssh")
 """What a single file can be a log of."""
 
-_LARGEST_FILE = 64 * 1024 * 1024
+_LARGEST_FILE = 512 * 1024 * 1024
+_LOOK_FOR_TEXT = 65_536
+_TEXT_SHARE = 0.9
+"""Least part of printable bytes in a log that also has NUL bytes (sparse or cut short)."""
 _SAME_KIND = {
     "vast_api": "vast",
     "vast_status": "vast",
@@ -69,20 +73,16 @@ def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
     if kind not in STREAMS:
         message = f"no stream kind {stream!r}; choose one of {', '.join(STREAMS)}"
         raise DiagnoseError(message)
-    try:
-        with path.open("rb") as file:
-            file.seek(max(path.stat().st_size - _LARGEST_FILE, 0))
-            data = file.read(_LARGEST_FILE)
-        at = path.stat().st_mtime
-    except OSError as error:
-        message = f"{path}: {error.strerror or error}"
-        raise DiagnoseError(message) from error
+    data, at = _content(path)
     profile = _profile()
     if kind == "vast":
         values = _json_values(data)
         rows = [row for value in values for row in _rows(value)]
         if rows:
             return _answer_of_rows(profile, rows)
+        if not values and data.lstrip()[:1] in (b"{", b"["):
+            message = f"{path}: this looks like JSON but is none that can be read"
+            raise DiagnoseError(message)
         if len(values) != sum(bool(line.strip()) for line in data.splitlines()):
             # An error body over several lines is one line of evidence.
             data = b"\n".join(json.dumps(value).encode() for value in values) or data
@@ -96,6 +96,33 @@ def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
         reader.observe_probe(Probe(at=at, gpus=shown.gpus))
     reading = reader.reading(at, live=False)
     return _answer(str(reader.case(at, live=False).stage), reading.findings)
+
+
+def _content(path: Path) -> tuple[bytes, float]:
+    """Return a whole file and its time; what is too much to look into is refused, not cut."""
+    try:
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):
+            message = f"{path}: not a file"
+            raise DiagnoseError(message)
+        if state.st_size > _LARGEST_FILE:
+            message = (
+                f"{path}: {state.st_size >> 20} MiB are more than the {_LARGEST_FILE >> 20} MiB"
+                f" that are looked into; cut it first, e.g. tail -c {_LARGEST_FILE >> 20}M"
+            )
+            raise DiagnoseError(message)
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise DiagnoseError(message) from error
+    if b"\0" in data[:_LOOK_FOR_TEXT] and _printable(data[:_LOOK_FOR_TEXT]) < _TEXT_SHARE:
+        message = f"{path}: this is binary data, not a log"
+        raise DiagnoseError(message)
+    return data, state.st_mtime
+
+
+def _printable(data: bytes) -> float:
+    return sum(byte >= 0x20 or byte in b"\t\n\r\x1b" for byte in data) / len(data)
 
 
 @lru_cache(maxsize=1)

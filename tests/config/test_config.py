@@ -52,3 +52,20 @@ def test_a_bad_setting_names_itself_and_its_place(tmp_path: Path, text: str, wor
 def test_a_config_file_that_was_named_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         load({}, {"FLEETUI_CONFIG": str(tmp_path / "none.toml")})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("log_megabytes = -1", "log_megabytes must be at least 1"),
+        ("log_megabytes_per_instance = 0", "log_megabytes_per_instance must be at least 1"),
+        ('ssh_user = ""', "ssh_user must not be empty"),
+        ("state_dir = 5", "expected a path"),
+        ('clock = "1,2"', "FLEETUI_CLOCK must be"),
+        ('clock = "x"', "settings:"),
+    ],
+)
+def test_a_setting_that_would_do_harm_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    environment = write(tmp_path / "config.toml", text)
+    with pytest.raises(ConfigError, match=words):
+        load({}, environment)

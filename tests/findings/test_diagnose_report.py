@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,29 @@ def test_what_cannot_be_looked_into_is_said(tmp_path: Path) -> None:
         diagnose_folder(tmp_path / "missing")
     with pytest.raises(DiagnoseError):
         diagnose_folder(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b'{"a":', b"[" * 200_000, b"[1,2"])
+def test_json_that_cannot_be_read_is_no_all_clear(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "rows.json"
+    path.write_bytes(data)
+    with pytest.raises(DiagnoseError, match="none that can be read"):
+        diagnose_file(path, "vast")
+
+
+def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DiagnoseError, match="not a file"):
+        diagnose_file(pipe, "daemon")
+    binary = tmp_path / "binary"
+    binary.write_bytes(bytes(range(256)) * 400)
+    with pytest.raises(DiagnoseError, match="binary data"):
+        diagnose_file(binary, "daemon")
+
+
+def test_a_sparse_log_is_still_read(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    line = b'thread main panicked\nfailed: "out of memory"\n'
+    path.write_bytes(b"\0" * 100 + line * 3 + b"text " * 4000)
+    assert diagnose_file(path, "daemon")["findings"]

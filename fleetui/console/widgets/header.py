@@ -93,8 +93,13 @@ def totals_line(state: FleetState, glyphs: Glyphs) -> list[Piece]:
 
 
 def flags(state: FleetState, glyphs: Glyphs) -> list[Piece]:
-    """Return counts of what asks for an operator; empty when nothing does."""
+    """Return what asks for an operator: trouble of our own, counts of findings, or nothing."""
     pieces: list[Piece] = []
+    if state.write_trouble:
+        pieces.append((glyphs.plain(f" {glyphs['failed']} {state.write_trouble}"), "bad bold"))
+    elif state.loaded and state.collector_silence() is not None:
+        remedy = f" {glyphs['warning']} start a collector: `fleetui collect`, or this console again"
+        pieces.append((glyphs.plain(f"{remedy}   "), "warn"))
     for severity, tone in ((Severity.CRITICAL, "bad"), (Severity.WARNING, "warn")):
         found = state.categories(severity)
         if not found:
