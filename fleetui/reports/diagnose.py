@@ -29,6 +29,7 @@ STREAMS = ("setup", "bench", "daemon", "curio", "dmesg", "vast", "nvidia_smi", "
 
 _LARGEST_FILE = 512 * 1024 * 1024
 _LOOK_FOR_TEXT = 65_536
+_ENOUGH_TO_TELL = 4096
 _TEXT_SHARE = 0.9
 """Least part of printable bytes in a log that also has NUL bytes (sparse or cut short)."""
 _SAME_KIND = {
@@ -115,7 +116,8 @@ def _content(path: Path) -> tuple[bytes, float]:
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise DiagnoseError(message) from error
-    if b"\0" in data[:_LOOK_FOR_TEXT] and _printable(data[:_LOOK_FOR_TEXT]) < _TEXT_SHARE:
+    head = data[:_LOOK_FOR_TEXT]
+    if len(head) >= _ENOUGH_TO_TELL and b"\0" in head and _printable(head) < _TEXT_SHARE:
         message = f"{path}: this is binary data, not a log"
         raise DiagnoseError(message)
     return data, state.st_mtime
