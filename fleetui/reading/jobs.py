@@ -2,8 +2,6 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import pairwise
-from statistics import median
 
 from fleetui.domain.stage import ProgressPart
 from fleetui.domain.text import SafeText, sanitise
@@ -52,7 +50,6 @@ class Jobs:
         self.failed = 0
         self.started_at: float | None = None
         self.first_at: float | None = None
-        self.partition_times: deque[float] = deque(maxlen=512)
         self._finished: deque[str] = deque(maxlen=_REMEMBERED)
 
     def take(self, signal: str, fields: dict[str, str], at: float) -> bool:
@@ -83,10 +80,6 @@ class Jobs:
         """How many proofs were done at or after `since`."""
         return sum(done.at >= since for done in self.done)
 
-    def partitions_since(self, since: float) -> int:
-        """How many partitions were proved at or after `since`."""
-        return sum(moment >= since for moment in self.partition_times)
-
     def last_move(self) -> float | None:
         """When any job last got on."""
         moves = [job.moved_at for job in self.running.values()]
@@ -107,12 +100,6 @@ class Jobs:
             )
             for job in jobs
         )
-
-    def typical_gap(self) -> float | None:
-        """Median seconds between two proved partitions, of the newest 64."""
-        recent = list(self.partition_times)[-64:]
-        gaps = [later - earlier for earlier, later in pairwise(recent)]
-        return median(gaps) if gaps else None
 
     def _job(self, job_id: str, kind: str | None, at: float) -> Job:
         job = self.running.get(job_id)
@@ -141,7 +128,6 @@ class Jobs:
             job.synthesised.add(int(part))
         elif signal == "partition_proved" and part and int(part) not in job.proved:
             job.proved.add(int(part))
-            self.partition_times.append(at)
         elif signal == "job_assembled":
             job.is_assembled = True
             job.proved.update(range(job.partitions))

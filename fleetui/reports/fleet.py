@@ -17,7 +17,10 @@ async def fleet_report(store: ViewerStore) -> dict[str, Any]:
     first), `proofs_per_hour` (sum of the measured ones, `None` when none was), `log_bytes`,
     `walks` (complete ones), `ssh_connected`.
     """
-    view = await store.fleet()
+    return await _report_of(await store.fleet(), store)
+
+
+async def _report_of(view: FleetView, store: ViewerStore) -> dict[str, Any]:
     findings = [
         (reading.instance_id, finding)
         for reading in await store.readings()
@@ -39,7 +42,7 @@ async def fleet_report(store: ViewerStore) -> dict[str, Any]:
 async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
     """Gather `fleet_report` with each row, the ages, and what the collector says of itself."""
     view = await store.fleet()
-    report = await fleet_report(store)
+    report = await _report_of(view, store)
     report["now"] = now
     report["cost_per_hour"] = _sum([row.cost_per_hour for row in view.rows])
     report["api_age_seconds"] = _age(view, now)

@@ -8,7 +8,6 @@ from fleetui.domain.secret import Secret
 
 READ_KEY_VARIABLE = "FLEETUI_READ_KEY"
 KEY_VARIABLE = "VAST_API_KEY"
-DEFAULT_URL = "https://console.vast.ai"
 _LONGEST_KEY = 4096
 
 
@@ -51,11 +50,6 @@ def find_keys(environment: Mapping[str, str], home: Path) -> KeySearch:
         if write_key is None:
             write_key = _from_file(path)
     return KeySearch(read_key or write_key, write_key, tuple(places))
-
-
-def api_url(environment: Mapping[str, str]) -> str:
-    """Return the API's base: `VAST_URL` when it is not empty, else the real one."""
-    return (environment.get("VAST_URL") or DEFAULT_URL).rstrip("/")
 
 
 def _config_folder(environment: Mapping[str, str], home: Path) -> Path:

@@ -69,3 +69,8 @@ def test_a_setting_that_would_do_harm_is_refused(tmp_path: Path, text: str, word
     environment = write(tmp_path / "config.toml", text)
     with pytest.raises(ConfigError, match=words):
         load({}, environment)
+
+
+def test_the_server_can_be_another() -> None:
+    assert load({}, {"VAST_URL": "http://127.0.0.1:9/"}).api_url == "http://127.0.0.1:9/"
+    assert load({}, {"VAST_URL": ""}).api_url == "https://console.vast.ai"

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from fleetui.vast.keys import api_url, find_keys
+from fleetui.vast.keys import find_keys
 
 
 def write(path: Path, text: str) -> None:
@@ -55,8 +55,3 @@ def test_odd_files_hold_no_key(tmp_path: Path) -> None:
     write(tmp_path / ".config/vastai/vast_api_key/folder", "x")
     (tmp_path / ".vast_api_key").write_bytes(b"\xff\xfe\x00")
     assert found({}, tmp_path) == (None, None)
-
-
-def test_the_server_can_be_another() -> None:
-    assert api_url({"VAST_URL": "http://127.0.0.1:9/"}) == "http://127.0.0.1:9"
-    assert api_url({"VAST_URL": ""}) == "https://console.vast.ai"

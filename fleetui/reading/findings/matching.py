@@ -1,12 +1,12 @@
 """Lines that reach the diagnosis outside of log streams: kernel ring, status texts, complaints."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from fleetui.domain.stream import Fact
 from fleetui.domain.text import SafeText
 from fleetui.logs.matcher import Matcher
 from fleetui.profiles.loader import load
+from fleetui.reading.facts import fact_of_look
 
 _REMEMBERED = 4096
 
@@ -23,22 +23,7 @@ def facts_of(kind: str, source: str, lines: tuple[SafeText, ...]) -> tuple[Fact,
     Remembered, because the same few lines are looked at with every probe.
     """
     return tuple(
-        Fact(
-            rule=rule.id,
-            kind=kind,
-            source=source,
-            generation=1,
-            offset=0,
-            line=number,
-            text=text,
-            fields=fields,
-            category=rule.category,
-        )
+        fact_of_look(rule, kind, source, line=number, text=text, at=None, fields=fields)
         for number, text in enumerate(lines, 1)
         for rule, fields in _matcher().match(kind, text)
     )
-
-
-def first_of(facts: Sequence[Fact], category: str) -> list[Fact]:
-    """Return the facts whose rule names `category`."""
-    return [fact for fact in facts if fact.category == category]

@@ -82,10 +82,6 @@ class SshServer:
             connection.abort()
         return len(connections)
 
-    def cut_all(self) -> int:
-        """Drop every connection; returns how many."""
-        return sum(self.cut(instance_id) for instance_id in list(self._doors))
-
     async def refuse(self, instance_id: int, *, on: bool) -> None:
         """Refuse TCP connections to a host, or accept them again."""
         if on:
