@@ -111,6 +111,11 @@ def read_audit(connection: sqlite3.Connection, limit: int) -> tuple[AuditEntry, 
     )
 
 
+def append_audit(connection: sqlite3.Connection, entry: AuditEntry) -> None:
+    """Add one entry to the audit."""
+    connection.execute("INSERT INTO audit (doc) VALUES (?)", (encode(entry),))
+
+
 def write_watch(
     connection: sqlite3.Connection, viewer: str, instance_id: int | None, until: float
 ) -> None:
@@ -164,4 +169,4 @@ def _write_audit(
         verb=intent.verb,
         detail=detail,
     )
-    connection.execute("INSERT INTO audit (doc) VALUES (?)", (encode(entry),))
+    append_audit(connection, entry)

@@ -9,6 +9,13 @@ from typing import Protocol
 
 import msgspec
 
+from fleetui.domain.finding_record import (
+    FindingDecision,
+    FindingRecord,
+    FleetFinding,
+    MachineMark,
+    SignatureHistory,
+)
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
 from fleetui.domain.reading import FleetRow, Reading
@@ -61,7 +68,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     `instances` and `rows` replace what is known of their ids; `gone` marks ids as gone (their
     history stays). Chunks must continue their stream at the stored offset or start a new
-    generation; positions name the offset after them.
+    generation; positions name the offset after them. `fleet_findings` are all of the fleet as a
+    whole that stand now, `None` when nobody looked.
     """
 
     at: float
@@ -73,6 +81,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     positions: Sequence[StreamPosition] = ()
     events: Sequence[Event] = ()
     samples: Sequence[Sample] = ()
+    fleet_findings: Sequence[FleetFinding] | None = None
     walk: Walk | None = None
     health: CollectorHealth | None = None
 
@@ -125,6 +134,9 @@ class ViewerStore(Protocol):
     async def instance(self, instance_id: int) -> Instance | None:
         """Return the newest inventory row, also of a gone instance."""
 
+    async def host_key(self, instance_id: int) -> str | None:
+        """Return the host key (OpenSSH text) bound to an instance; `None` before a login."""
+
     async def streams(self, instance_id: int) -> tuple[StreamPosition, ...]:
         """Return the streams of an instance, the most recently written first."""
 
@@ -162,6 +174,31 @@ class ViewerStore(Protocol):
 
     async def audit(self, *, limit: int = 200) -> tuple[AuditEntry, ...]:
         """Return the newest audit entries, newest first."""
+
+    async def findings(
+        self,
+        *,
+        instance_id: int | None = None,
+        signature: str | None = None,
+        resolved: bool = False,
+    ) -> tuple[FindingRecord, ...]:
+        """Return findings with what was decided about them, the gravest and newest first.
+
+        `instance_id` 0 is the fleet as a whole; `resolved` adds those that are over.
+        """
+
+    async def decide(self, decision: FindingDecision) -> None:
+        """Record what an operator decided about a finding and its audit entry at once.
+
+        Raises:
+            StoreError: there is no such finding, or the decision is incomplete.
+        """
+
+    async def signature_history(self, signature: str) -> SignatureHistory | None:
+        """Return where and since when a fault is known, and what mended it before."""
+
+    async def machine_marks(self, machine_id: int) -> tuple[MachineMark, ...]:
+        """Return what is remembered of a physical machine, the newest first."""
 
     async def watch(self, viewer: str, instance_id: int | None, until: float) -> None:
         """Say that `viewer` is alive and which instance it shows; renewed every few seconds."""

@@ -2,7 +2,9 @@
 
 import sqlite3
 
+from fleetui.store.finding_tables import prune_decisions
 from fleetui.store.log_blocks import tail_ids
+from fleetui.store.machine_marks import prune_marks
 from fleetui.store.sample_tables import prune_samples
 
 PRUNE_SECONDS = 60.0
@@ -19,6 +21,8 @@ def prune(connection: sqlite3.Connection, at: float) -> None:
         return
     connection.execute("UPDATE shard SET pruned_at = ?", (at,))
     prune_samples(connection, at)
+    prune_marks(connection)
+    prune_decisions(connection, at)
     connection.execute(
         "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - ?", (EVENT_LIMIT,)
     )
@@ -39,5 +43,5 @@ def _forget(connection: sqlite3.Connection, instance_id: int) -> None:
         connection.execute("DELETE FROM log_tail WHERE id BETWEEN ? AND ?", tail_ids(stream_id))
         connection.execute("DELETE FROM generation WHERE stream_id = ?", (stream_id,))
         connection.execute("UPDATE shard SET log_stored = log_stored - ?", (stored,))
-    for table in ("stream", "event", "host_key", "reading", "fleet_row", "instance"):
+    for table in ("stream", "event", "host_key", "reading", "finding", "fleet_row", "instance"):
         connection.execute(f"DELETE FROM {table} WHERE instance_id = ?", (instance_id,))  # noqa: S608 - our own names

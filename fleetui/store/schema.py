@@ -7,13 +7,11 @@ A document column (`doc`) is the domain value's JSON; the other columns exist to
 import sqlite3
 from pathlib import Path
 
+from fleetui.store import finding_tables, machine_marks
 from fleetui.store.interface import StoreError
 
 APPLICATION_ID = 0x464C4545
 """Marks the file as ours (`FLEE`)."""
-
-VERSION = 1
-"""Grows with every change of the tables."""
 
 OLDEST_SQLITE = (3, 37, 0)
 """Strict tables and RETURNING."""
@@ -29,7 +27,7 @@ _SAMPLE_COLUMNS = ",\n".join(
     for name in METRICS
 )
 
-_STATEMENTS = (
+_FIRST = (
     """
     CREATE TABLE shard (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -180,8 +178,20 @@ _STATEMENTS = (
 )
 
 
+STEPS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    (*finding_tables.TABLES, *machine_marks.TABLES),
+)
+"""What brings a file from each version to the next; an empty one is of version 0.
+
+A step that was released stays as it is: a change of the tables is a new one.
+"""
+
+VERSION = len(STEPS)
+
+
 def ensure_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Create the tables in an empty file, or check the version of an existing store.
+    """Create the tables in an empty file, or bring an older store's up to date.
 
     Several processes may do this at once. Runs outside a transaction.
 
@@ -195,11 +205,11 @@ def ensure_schema(connection: sqlite3.Connection, path: Path) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if _version(connection, path) == 0:
-            for statement in _STATEMENTS:
+        for step in STEPS[_version(connection, path) :]:
+            for statement in step:
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -223,10 +233,9 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
             f"{path} was written by a newer FleetUI (store version {version}; this one knows"
             f" {VERSION}). Update this FleetUI, or name another folder with --state-dir."
         )
-    if version < VERSION:
+    if version < 1:
         raise StoreError(
-            f"{path} was written by an older FleetUI (store version {version}; this one needs"
-            f" {VERSION}). Stop every fleetui and move the file away to start with an empty"
-            " store, or name another folder with --state-dir."
+            f"{path} is a store whose making did not end. Move it away to start with an empty"
+            " one, or name another folder with --state-dir."
         )
     return version

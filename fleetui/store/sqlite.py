@@ -8,6 +8,12 @@ from typing import TypeVar
 
 from fleetui.domain.clock import Clock
 from fleetui.domain.codec import decode, encode
+from fleetui.domain.finding_record import (
+    FindingDecision,
+    FindingRecord,
+    MachineMark,
+    SignatureHistory,
+)
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
 from fleetui.domain.reading import Reading
@@ -15,11 +21,13 @@ from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.domain.text import SafeText
 from fleetui.store import (
+    finding_tables,
     fleet_tables,
     intent_tables,
     log_blocks,
     log_budget,
     log_reading,
+    machine_marks,
     retention,
     sample_tables,
 )
@@ -181,6 +189,36 @@ class SqliteStore:
         """Return the newest audit entries, newest first."""
         return await self._database.read(lambda raw: intent_tables.read_audit(raw, limit))
 
+    async def findings(
+        self,
+        *,
+        instance_id: int | None = None,
+        signature: str | None = None,
+        resolved: bool = False,
+    ) -> tuple[FindingRecord, ...]:
+        """Return findings with what was decided about them, the gravest and newest first."""
+        return await self._database.read(
+            lambda raw: finding_tables.read_findings(
+                raw, instance_id=instance_id, signature=signature, resolved=resolved
+            )
+        )
+
+    async def decide(self, decision: FindingDecision) -> None:
+        """Record what an operator decided about a finding and its audit entry at once.
+
+        Raises:
+            StoreError: there is no such finding, or the decision is incomplete.
+        """
+        await self._database.write(lambda raw: finding_tables.write_decision(raw, decision))
+
+    async def signature_history(self, signature: str) -> SignatureHistory | None:
+        """Return where and since when a fault is known, and what mended it before."""
+        return await self._database.read(lambda raw: machine_marks.read_history(raw, signature))
+
+    async def machine_marks(self, machine_id: int) -> tuple[MachineMark, ...]:
+        """Return what is remembered of a physical machine, the newest first."""
+        return await self._database.read(lambda raw: machine_marks.read_marks(raw, machine_id))
+
     async def watch(self, viewer: str, instance_id: int | None, until: float) -> None:
         """Say that `viewer` is alive and which instance it shows; renewed every few seconds."""
         await self._database.write(
@@ -251,6 +289,10 @@ class SqliteStore:
         def publish(raw: sqlite3.Connection) -> int:
             revision = lease_rows.bump(raw, self._host_clock, lease)
             fleet_tables.write_fleet(raw, revision, documents, batch.gone, batch.at)
+            finding_tables.write_readings(raw, batch.readings)
+            if batch.fleet_findings is not None:
+                finding_tables.write_fleet_findings(raw, batch.fleet_findings, batch.at)
+            finding_tables.end_gone(raw, batch.gone, batch.at)
             self._write_logs(raw, batch)
             raw.executemany(
                 "INSERT INTO event (instance_id, doc) VALUES (?, ?)",
@@ -261,6 +303,16 @@ class SqliteStore:
             return revision
 
         return await self._fenced(lease, publish)
+
+    async def host_key(self, instance_id: int) -> str | None:
+        """Return the host key (OpenSSH text) bound to an instance; `None` before a login."""
+
+        def read(raw: sqlite3.Connection) -> str | None:
+            found = raw.execute("SELECT key FROM host_key WHERE instance_id = ?", (instance_id,))
+            row = found.fetchone()
+            return None if row is None else str(row[0])
+
+        return await self._database.read(read)
 
     async def host_keys(self) -> dict[int, str]:
         """Return the accepted host key (OpenSSH line) of each instance."""

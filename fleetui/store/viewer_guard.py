@@ -12,6 +12,7 @@ _READS = frozenset({
 _WRITES = frozenset({
     (sqlite3.SQLITE_INSERT, "intent"),
     (sqlite3.SQLITE_INSERT, "audit"),
+    (sqlite3.SQLITE_INSERT, "finding_decision"),
     (sqlite3.SQLITE_INSERT, "watch"),
     (sqlite3.SQLITE_UPDATE, "watch"),
     (sqlite3.SQLITE_DELETE, "watch"),
@@ -19,7 +20,7 @@ _WRITES = frozenset({
 
 
 def guard(connection: sqlite3.Connection) -> None:
-    """Let the connection read everything, but write only intents, their audit and watches."""
+    """Let it read everything, but write only intents, decisions, their audit and watches."""
     connection.set_authorizer(_authorise)
 
 

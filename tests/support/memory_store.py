@@ -2,6 +2,12 @@
 
 import asyncio
 
+from fleetui.domain.finding_record import (
+    FindingDecision,
+    FindingRecord,
+    MachineMark,
+    SignatureHistory,
+)
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent
 from fleetui.domain.reading import FleetRow, Reading
@@ -27,6 +33,10 @@ class MemoryStore:
         self.event_list: list[Event] = []
         self.intent_list: list[Intent] = []
         self.audit_list: list[AuditEntry] = []
+        self.finding_list: list[FindingRecord] = []
+        self.decisions: list[FindingDecision] = []
+        self.histories: dict[str, SignatureHistory] = {}
+        self.marks: dict[int, tuple[MachineMark, ...]] = {}
         self.walk: Walk | None = None
         self.complete_walk: Walk | None = None
         self.health: CollectorHealth | None = None
@@ -35,6 +45,7 @@ class MemoryStore:
         self.trouble: Exception | None = None
         self.stall = False
         self.kept_from: dict[StreamId, int] = {}
+        self.host_keys_by_id: dict[int, str] = {}
 
     # -- setting facts -------------------------------------------------------------------------
 
@@ -100,6 +111,10 @@ class MemoryStore:
     async def instance(self, instance_id: int) -> Instance | None:
         await self._ready()
         return self.instances.get(instance_id)
+
+    async def host_key(self, instance_id: int) -> str | None:
+        await self._ready()
+        return self.host_keys_by_id.get(instance_id)
 
     async def streams(self, instance_id: int) -> tuple[StreamPosition, ...]:
         await self._ready()
@@ -169,6 +184,34 @@ class MemoryStore:
     async def audit(self, *, limit: int = 200) -> tuple[AuditEntry, ...]:
         await self._ready()
         return tuple(reversed(self.audit_list))[:limit]
+
+    async def findings(
+        self,
+        *,
+        instance_id: int | None = None,
+        signature: str | None = None,
+        resolved: bool = False,
+    ) -> tuple[FindingRecord, ...]:
+        await self._ready()
+        return tuple(
+            record
+            for record in self.finding_list
+            if instance_id in (None, record.instance_id)
+            and signature in (None, record.finding.signature)
+            and (resolved or record.resolved_at is None)
+        )
+
+    async def decide(self, decision: FindingDecision) -> None:
+        await self._ready()
+        self.decisions.append(decision)
+
+    async def signature_history(self, signature: str) -> SignatureHistory | None:
+        await self._ready()
+        return self.histories.get(signature)
+
+    async def machine_marks(self, machine_id: int) -> tuple[MachineMark, ...]:
+        await self._ready()
+        return self.marks.get(machine_id, ())
 
     async def watch(self, viewer: str, instance_id: int | None, until: float) -> None:
         await self._ready()
