@@ -190,6 +190,7 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
 
     prepare_terminal(os.environ)
     from fleetui.console.app import FleetApp
+    from fleetui.console.shell import ShellSettings
     from fleetui.domain.clock import parse_clock
     from fleetui.store.interface import StoreError
 
@@ -206,6 +207,10 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
             account=account,
             read_only=settings.read_only,
             ascii_only=settings.ascii_only,
+            shell=ShellSettings(
+                user=settings.ssh_user, key_files=settings.ssh_keys, use_agent=settings.ssh_agent
+            ),
+            save_folder=settings.state_dir / "saved",
         )
         for number in (signal.SIGTERM, signal.SIGHUP):
             # The terminal is given back in order, whoever ends the console.

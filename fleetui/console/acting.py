@@ -1,6 +1,7 @@
-"""From a key press to an intent: the target as seen, what it costs, what will run. Pure."""
+"""From a key press to intents: the targets as seen, what it costs, what will run. Pure."""
 
 import uuid
+from collections.abc import Sequence
 
 import msgspec
 
@@ -11,37 +12,55 @@ from fleetui.domain.intent import Intent, Verb
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText
 
+SHOWN_TARGETS = 10
+SETTLED_AT_ONCE = frozenset({Verb.RESTART_DAEMON, Verb.STOP, Verb.START, Verb.REBOOT})
+"""Acts that can be made good again: a key accepts them. The others want digits typed."""
+COUNTED_DOWN = frozenset({Verb.DESTROY, Verb.RECYCLE})
+"""Acts that lose data: once confirmed they can still be taken back for a few seconds."""
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """The instance as the operator saw it when the key was pressed."""
 
-    row: FleetRow
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """An act on the instances as the operator saw them when the key was pressed."""
+
+    verb: Verb
+    rows: tuple[FleetRow, ...]
     loss: tuple[str, ...] = ()
     """What the act costs, line by line."""
     command: str = ""
     """What will run."""
 
     @property
+    def words(self) -> str:
+        """The verb as it is said."""
+        return self.verb.value.replace("_", " ")
+
+    @property
     def name(self) -> str:
-        """The target in words."""
-        row = self.row
+        """The targets in words."""
+        if len(self.rows) > 1:
+            return f"{len(self.rows)} marked instances: {_ids(self.rows)}"
+        row = self.rows[0]
         label = f" ({row.label})" if row.label else ""
         return f"{row.instance_id}{label}, {row.num_gpus or '?'}x {row.gpu or 'GPU'}"
 
     @property
-    def suffix(self) -> str:
-        """The digits that confirm: the last four of the id."""
-        return str(self.row.instance_id)[-4:]
+    def typed(self) -> str:
+        """What must be typed to confirm: the count, the id's last four digits, or nothing."""
+        if len(self.rows) > 1:
+            return str(len(self.rows))
+        return "" if self.verb in SETTLED_AT_ONCE else str(self.rows[0].instance_id)[-4:]
 
 
-class PendingDestroy(msgspec.Struct, frozen=True):
-    """A confirmed destroy that can still be taken back until `due` (monotonic seconds)."""
+class Pending(msgspec.Struct, frozen=True):
+    """Confirmed intents that can still be taken back until `due` (monotonic seconds)."""
 
-    intent: Intent
+    intents: tuple[Intent, ...]
     due: float
 
 
-def new_intent(row: FleetRow, verb: Verb, actor: SafeText, now: float) -> Intent:
+def new_intent(
+    row: FleetRow, verb: Verb, actor: SafeText, now: float, argument: SafeText | None = None
+) -> Intent:
     """Build the intent with what the operator saw as its guard."""
     return Intent(
         intent_id=uuid.uuid4().hex,
@@ -52,22 +71,67 @@ def new_intent(row: FleetRow, verb: Verb, actor: SafeText, now: float) -> Intent
         created_at=now,
         machine_id=row.machine_id,
         label=row.label,
+        argument=argument,
     )
 
 
-def restart_target(row: FleetRow) -> Target:
-    """Describe a restart of the daemon."""
+def request(verb: Verb, rows: Sequence[FleetRow], subject: Subject | None, now: float) -> Request:
+    """Describe an act on rows; `subject` is what more is known of a single one."""
+    if len(rows) > 1:
+        loss = _loss_of_many(verb, rows)
+    elif verb is Verb.DESTROY:
+        loss = _loss_of_destroy(rows[0], subject, now)
+    elif verb is Verb.ACCEPT_HOST_KEY:
+        loss = _loss_of_accepting(subject)
+    else:
+        loss = _loss_of_one(verb, rows[0])
+    return Request(verb=verb, rows=tuple(rows), loss=tuple(loss), command=_command(verb, rows))
+
+
+def _ids(rows: Sequence[FleetRow]) -> str:
+    shown = " ".join(str(row.instance_id) for row in rows[:SHOWN_TARGETS])
+    more = len(rows) - SHOWN_TARGETS
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _command(verb: Verb, rows: Sequence[FleetRow]) -> str:
+    target = str(rows[0].instance_id) if len(rows) == 1 else "ID"
+    each = "" if len(rows) == 1 else f", once for each of the {len(rows)}"
+    match verb:
+        case Verb.DESTROY:
+            call = f"DELETE /api/v0/instances/{target}/ (vastai destroy instance {target})"
+        case Verb.STOP | Verb.START:
+            word = verb.value
+            call = f"PUT /api/v0/instances/{target}/ (vastai {word} instance {target})"
+        case Verb.REBOOT | Verb.RECYCLE:
+            word = verb.value
+            call = f"PUT /api/v0/instances/{word}/{target}/ (vastai {word} instance {target})"
+        case Verb.ACCEPT_HOST_KEY:
+            call = "nothing on the host: the next login binds the key that is shown then"
+        case _:
+            call = "the profile's restart script over SSH"
+    return call + each
+
+
+def _loss_of_one(verb: Verb, row: FleetRow) -> list[str]:
     loss = [f"state: {STAGE_WORDS[row.stage]}"]
+    if verb is Verb.RECYCLE:
+        loss.append("the container is made anew: all data in it is lost, the logs here stay")
+    if verb is Verb.START:
+        return [*loss, _hourly(row)] if row.cost_per_hour is not None else loss
     if row.progress_fraction is not None:
         share, what = figures.percent(row.progress_fraction), row.progress_text or "this stage"
         loss.append(f"work in flight is lost: {share} of {what}")
-    else:
+    elif verb is not Verb.RECYCLE:
         loss.append("a proof in flight is lost; the parameters stay")
-    return Target(row=row, loss=tuple(loss), command="the profile's restart script over SSH")
+    return loss
 
 
-def destroy_target(row: FleetRow, subject: Subject | None, now: float) -> Target:
-    """Describe a destroy and all that it loses."""
+def _hourly(row: FleetRow) -> str:
+    return f"costs ${figures.money(row.cost_per_hour)} an hour"
+
+
+def _loss_of_destroy(row: FleetRow, subject: Subject | None, now: float) -> list[str]:
     state = f"state: {STAGE_WORDS[row.stage]}"
     if row.stage_since is not None:
         state += f" for {figures.duration(now - row.stage_since)}"
@@ -80,13 +144,39 @@ def destroy_target(row: FleetRow, subject: Subject | None, now: float) -> Target
         spent = figures.money(hours * row.cost_per_hour)
         loss.append(f"rented for {figures.duration(hours * 3600)}, about ${spent} spent")
     elif row.cost_per_hour is not None:
-        loss.append(f"costs ${figures.money(row.cost_per_hour)} an hour")
+        loss.append(_hourly(row))
     if row.progress_fraction is not None:
         what = f" ({row.progress_text})" if row.progress_text else ""
         loss.append(f"in flight, lost: {figures.percent(row.progress_fraction)} done{what}")
     loss.append("all data on its disk is deleted; a replacement downloads the parameters again")
     loss.append("the logs read so far stay in FleetUI")
-    command = (
-        f"DELETE /api/v0/instances/{row.instance_id}/ (vastai destroy instance {row.instance_id})"
+    return loss
+
+
+def _loss_of_accepting(subject: Subject | None) -> list[str]:
+    detail = (
+        subject.reading.ssh.detail if subject and subject.reading and subject.reading.ssh else ""
     )
-    return Target(row=row, loss=tuple(loss), command=command)
+    return [
+        "the host shows another key than the one bound to this instance",
+        str(detail or ""),
+        "that is harmless only if you know why: a recycle, a new image, a re-made container",
+        "if you do not, somebody may stand between you and the host",
+    ]
+
+
+def _loss_of_many(verb: Verb, rows: Sequence[FleetRow]) -> list[str]:
+    counts: dict[str, int] = {}
+    for row in rows:
+        word = STAGE_WORDS[row.stage]
+        counts[word] = counts.get(word, 0) + 1
+    loss = ["states: " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))]
+    burn = sum(row.cost_per_hour or 0.0 for row in rows)
+    rate = sum(row.proofs_per_hour or 0.0 for row in rows)
+    loss.append(f"together ${figures.money(burn)}/h and {figures.rate(rate)} proofs/h")
+    working = sum(row.progress_fraction is not None for row in rows)
+    if working and verb is not Verb.START:
+        loss.append(f"work in flight is lost on {working} of them")
+    if verb in COUNTED_DOWN:
+        loss.append("all data on their disks is deleted; the logs read so far stay in FleetUI")
+    return loss

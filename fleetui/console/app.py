@@ -1,30 +1,43 @@
 """The console: wires the store to the screens. It reads facts and writes intents, no more."""
 
 import asyncio
+import os
 import time
 import uuid
-from typing import ClassVar
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
+from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 
-from fleetui.console.acting import PendingDestroy, destroy_target, new_intent, restart_target
+from fleetui.console import clipboard
+from fleetui.console.acting import COUNTED_DOWN, Pending, Request, new_intent, request
 from fleetui.console.binding import bindings_map
 from fleetui.console.diff_output import DiffOutputApp
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.inspection import Subject
-from fleetui.console.modals.confirm import Answer, ConfirmDialog, DestroyDialog, RestartDialog
+from fleetui.console.modals.confirm import Answer, ConfirmDialog
 from fleetui.console.modals.help import HelpScreen
 from fleetui.console.palette import THEME
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.fleet import FleetScreen
 from fleetui.console.screens.lists import ActivityScreen, FailuresScreen
 from fleetui.console.screens.pulse import PulseScreen
+from fleetui.console.shell import (
+    ShellRefusedError,
+    ShellSettings,
+    ShellTarget,
+    copyable_command,
+    run_shell,
+    shell_target,
+)
 from fleetui.console.styles import style_sheets
 from fleetui.domain.clock import Clock
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.text import SafeText, sanitise
-from fleetui.store.interface import StoreFullError, ViewerStore
+from fleetui.store.interface import StoreError, StoreFullError, ViewerStore
 
 TICK_SECONDS = 0.25
 PULL_SECONDS = 0.5
@@ -33,6 +46,17 @@ HEARTBEAT_SECONDS = 2.0
 HEARTBEAT_LIFE_SECONDS = 10.0
 STORE_DEADLINE_SECONDS = 5.0
 SPARK_HOURS = 6.0
+ACTING_WORDS = {
+    Verb.RESTART_DAEMON: "restarting",
+    Verb.DESTROY: "destroying",
+    Verb.STOP: "stopping",
+    Verb.START: "starting",
+    Verb.REBOOT: "rebooting",
+    Verb.RECYCLE: "recycling",
+    Verb.LABEL: "labelling",
+    Verb.ACCEPT_HOST_KEY: "new key",
+}
+"""What a row says while its intent has no answer yet."""
 
 
 class FleetApp(DiffOutputApp):
@@ -56,6 +80,8 @@ class FleetApp(DiffOutputApp):
         read_only: bool = False,
         ascii_only: bool = False,
         undo_seconds: float = 5.0,
+        shell: ShellSettings | None = None,
+        save_folder: Path | None = None,
     ) -> None:
         super().__init__(css_path=style_sheets())
         self.store = store
@@ -66,7 +92,9 @@ class FleetApp(DiffOutputApp):
         self.read_only = read_only
         self.viewer = f"{self.actor} {uuid.uuid4().hex[:8]}"
         self.fleet_screen = FleetScreen(self.state, self.glyphs, read_only=read_only)
-        self.pending: PendingDestroy | None = None
+        self.pending: Pending | None = None
+        self._shell = shell or ShellSettings()
+        self._save_folder = save_folder
         self._undo_seconds = undo_seconds
         self._asked_to_quit = False
         self._watched: dict[str, Intent] = {}
@@ -173,91 +201,89 @@ class FleetApp(DiffOutputApp):
 
     # -- acting --------------------------------------------------------------------------------
 
-    def ask_restart(self, instance_id: int | None) -> None:
-        """Open the restart dialog on the instance as it is now."""
-        row = None if instance_id is None else self.state.rows.get(instance_id)
-        if row is None or self.read_only:
+    def ask(self, verb: Verb, instance_ids: Sequence[int]) -> None:
+        """Open the dialog on the instances as they are now; they stay its targets."""
+        rows = [self.state.rows[item] for item in instance_ids if item in self.state.rows]
+        if not rows or self.read_only:
             return
-        target = restart_target(row)
-        dialog = RestartDialog(target, self.state, self.glyphs, account=self.account)
-        self._ask(dialog, Verb.RESTART_DAEMON)
-
-    def ask_destroy(self, instance_id: int | None) -> None:
-        """Open the destroy dialog on the instance as it is now."""
-        row = None if instance_id is None else self.state.rows.get(instance_id)
-        if row is None or self.read_only:
-            return
-        if self.pending is not None:
-            self.say("another destroy is pending: u takes it back")
+        if verb in COUNTED_DOWN and self.pending is not None:
+            self.say(f"another {self.pending.intents[0].verb.value} is pending: u takes it back")
             return
         subject = self.fleet_screen.subject
-        known = subject if subject and subject.row.instance_id == row.instance_id else None
-        target = destroy_target(row, known, self.state.now())
-        dialog = DestroyDialog(target, self.state, self.glyphs, account=self.account)
-        self._ask(dialog, Verb.DESTROY)
-
-    def _ask(self, dialog: ConfirmDialog, verb: Verb) -> None:
+        known = subject if subject and subject.row.instance_id == rows[0].instance_id else None
+        asked = request(verb, rows, known, self.state.now())
+        dialog = ConfirmDialog(asked, self.state, self.glyphs, account=self.account)
         table = self.fleet_screen.table
         table.pinned = True
 
         def answered(answer: Answer) -> None:
             table.pinned = False
-            if answer != "confirmed":
-                self.say(f"{verb.value.replace('_', ' ')} cancelled: nothing was done")
-                return
-            intent = new_intent(dialog.target.row, verb, self.actor, self.state.now())
-            if verb is Verb.DESTROY and self._undo_seconds > 0:
-                self.pending = PendingDestroy(intent, time.monotonic() + self._undo_seconds)
-                self._advance_pending()
+            if answer == "confirmed":
+                self._confirmed(asked, dialog.live)
             else:
-                self._send(intent)
+                self.say(f"{asked.words} cancelled: nothing was done")
 
         self.push_screen(dialog, answered)
+
+    def _confirmed(self, asked: Request, live: Sequence[int]) -> None:
+        now = self.state.now()
+        intents = tuple(
+            new_intent(row, asked.verb, self.actor, now)
+            for row in asked.rows
+            if row.instance_id in live
+        )
+        if asked.verb in COUNTED_DOWN and self._undo_seconds > 0:
+            self.pending = Pending(intents, time.monotonic() + self._undo_seconds)
+            self._advance_pending()
+        else:
+            self._send(intents)
 
     def pending_line(self) -> str:
         """Say what is about to be done and how to stop it; empty when nothing is."""
         if self.pending is None:
             return ""
         left = max(self.pending.due - time.monotonic(), 0.0)
-        target = self.pending.intent.instance_id
-        return f" destroying {target} in {left + 0.999:.0f} s: u takes it back"
+        intents = self.pending.intents
+        what = str(intents[0].instance_id) if len(intents) == 1 else f"{len(intents)} instances"
+        word = ACTING_WORDS[intents[0].verb]
+        return f" {word} {what} in {left + 0.999:.0f} s: u takes it back"
 
     def _advance_pending(self) -> None:
         pending = self.pending
         if pending is not None and time.monotonic() >= pending.due:
             self.pending = None
-            self._send(pending.intent)
+            self._send(pending.intents)
         screen = self.screen
         if pending is not None and isinstance(screen, FleetUIScreen) and screen.is_laid_out:
             screen.draw_bars()
 
-    def _send(self, intent: Intent) -> None:
+    def _send(self, intents: Sequence[Intent]) -> None:
         if self.read_only:
             self.say("read-only: nothing was done", severity="error")
             return
-        word = "destroying" if intent.verb is Verb.DESTROY else "restarting"
-        self.state.acting[intent.instance_id] = SafeText(word)
-        self.run_worker(
-            self._write(intent),
-            name=f"intend {intent.intent_id}",
-            group="intend",
-            exit_on_error=False,
-        )
-        self.fleet_screen.table.update_rows({intent.instance_id})
+        for intent in intents:
+            self.state.acting[intent.instance_id] = SafeText(ACTING_WORDS[intent.verb])
+        self._work(self._write(intents), f"intend {intents[0].intent_id}", "intend")
+        self.fleet_screen.table.update_rows({intent.instance_id for intent in intents})
 
-    async def _write(self, intent: Intent) -> None:
-        words = f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}"
-        try:
-            async with asyncio.timeout(STORE_DEADLINE_SECONDS):
-                await self.store.intend(intent)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
-            self.state.acting.pop(intent.instance_id, None)
-            self.say(
-                f"{words} was not asked for: {str(error) or type(error).__name__}", severity="error"
-            )
-            return
-        self._watched[intent.intent_id] = intent
-        self.say(f"{words}: asked the collector")
+    async def _write(self, intents: Sequence[Intent]) -> None:
+        words = ""
+        for written, intent in enumerate(intents):
+            words = f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}"
+            try:
+                async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                    await self.store.intend(intent)
+            except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
+                for unsent in intents[written:]:
+                    self.state.acting.pop(unsent.instance_id, None)
+                reason = str(error) or type(error).__name__
+                rest = len(intents) - written - 1
+                more = f" (nor for {rest} more)" if rest else ""
+                self.say(f"{words} was not asked for{more}: {reason}", severity="error")
+                return
+            self._watched[intent.intent_id] = intent
+        what = words if len(intents) == 1 else f"{words.rpartition(' ')[0]} of {len(intents)}"
+        self.say(f"{what}: asked the collector")
         self.wake()
 
     async def _look_after_intents(self) -> None:
@@ -275,6 +301,68 @@ class FleetApp(DiffOutputApp):
             good = intent.state is IntentState.DONE
             self.say(words, severity="information" if good else "error")
             self.fleet_screen.table.update_rows({asked.instance_id})
+
+    # -- a shell, and the clipboard ------------------------------------------------------------
+
+    def open_shell(self, instance_id: int) -> None:
+        """Lend the terminal to a real `ssh` to the instance; the screen comes back after it."""
+        self._work(self._run_shell(instance_id), f"shell {instance_id}", "shell")
+
+    async def _run_shell(self, instance_id: int) -> None:
+        try:
+            target = await self._shell_target(instance_id)
+        except ShellRefusedError as error:
+            self.say(str(error), severity="error")
+            return
+        try:
+            with self.suspend():
+                self.lent = True
+                status = await run_shell(target, self._shell)
+        except SuspendNotSupported:
+            self.say("this terminal cannot be lent to ssh", severity="error")
+            return
+        finally:
+            self.lent = False
+            self.action_redraw()
+        self.say(f"shell on {instance_id} ended" + (f" with status {status}" if status else ""))
+
+    async def _shell_target(self, instance_id: int) -> ShellTarget:
+        try:
+            async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                instance = await self.store.instance(instance_id)
+                key = await self.store.host_key(instance_id)
+        except (StoreError, TimeoutError) as error:
+            raise ShellRefusedError(f"the store does not answer: {error}") from error
+        return shell_target(instance, instance_id, key)
+
+    def copy_ssh_command(self, instance_id: int) -> None:
+        """Put the ssh command of the instance on the clipboard."""
+        self._work(self._copy_ssh_command(instance_id), f"ssh command {instance_id}", "copy")
+
+    async def _copy_ssh_command(self, instance_id: int) -> None:
+        try:
+            target = await self._shell_target(instance_id)
+        except ShellRefusedError as error:
+            self.say(str(error), severity="error")
+            return
+        await self._copy(copyable_command(target, self._shell))
+
+    def copy_text(self, text: str) -> None:
+        """Put a text on the operator's clipboard; say how."""
+        self._work(self._copy(text), "copy", "copy")
+
+    async def _copy(self, text: str) -> None:
+        try:
+            self.say(await clipboard.copy(text, os.environ, self._write_terminal))
+        except clipboard.ClipboardRefusedError as error:
+            self.say(f"not copied: {error}", severity="error")
+
+    def _write_terminal(self, sequence: str) -> None:
+        if self._driver is not None and not self.lent:
+            self._driver.write(sequence)
+
+    def _work(self, work: Coroutine[Any, Any, None], name: str, group: str) -> None:
+        self.run_worker(work, name=name, group=group, exit_on_error=False)
 
     def say(self, text: str, *, severity: str = "information") -> None:
         """Show a short note; never read as markup."""
@@ -318,13 +406,14 @@ class FleetApp(DiffOutputApp):
         self.push_screen(screen)
 
     def action_undo(self) -> None:
-        """Take back the pending destroy."""
+        """Take back what is pending."""
         if self.pending is None:
             self.say("nothing is pending")
             return
-        instance_id = self.pending.intent.instance_id
+        intents = self.pending.intents
         self.pending = None
-        self.say(f"destroy {instance_id} taken back: nothing was done")
+        what = str(intents[0].instance_id) if len(intents) == 1 else f"of {len(intents)}"
+        self.say(f"{intents[0].verb.value} {what} taken back: nothing was done")
         screen = self.screen
         if isinstance(screen, FleetUIScreen):
             screen.draw_bars()
@@ -346,7 +435,8 @@ class FleetApp(DiffOutputApp):
             return
         elif self.pending is not None and not self._asked_to_quit:
             self._asked_to_quit = True
-            self.say("a destroy is pending: q again quits and takes it back")
+            word = self.pending.intents[0].verb.value
+            self.say(f"a {word} is pending: q again quits and takes it back")
         else:
             self.pending = None
             self.exit()

@@ -31,6 +31,8 @@ class DiffOutputApp(App[None]):
     """An app whose terminal gets changed cells only."""
 
     diff_output = True
+    lent = False
+    """Whether the terminal is somebody else's for now: nothing may be written to it."""
 
     def forget_frame(self) -> None:
         """Write the next frame whole: the terminal may show something else."""
@@ -42,6 +44,9 @@ class DiffOutputApp(App[None]):
     _frame_size: tuple[int, int] | None = None
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        if self.lent:
+            self.forget_frame()
+            return
         if not self._may_diff(renderable):
             self.forget_frame()
             super()._display(screen, renderable)

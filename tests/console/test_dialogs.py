@@ -3,7 +3,7 @@ import pytest
 from textual.events import Paste
 
 from console_pilot import Console, console
-from fleetui.console.modals.confirm import ConfirmDialog, DestroyDialog, RestartDialog
+from fleetui.console.modals.confirm import ConfirmDialog
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.stage import Stage
 from fleetui.domain.text import sanitise
@@ -32,7 +32,7 @@ async def opened(run: Console, key: str) -> ConfirmDialog:
 )  # fmt: skip
 async def test_a_restart_needs_a_lower_case_y(keys: list[str]) -> None:
     async with console() as run:
-        assert isinstance(await opened(run, "R"), RestartDialog)
+        assert (await opened(run, "R")).request.verb is Verb.RESTART_DAEMON
         await run.shows("press y to restart; enter, esc or q cancels")
         await run.press(*keys)
         await run.until(lambda: run.app.screen is run.app.fleet_screen, "the fleet again")
@@ -73,7 +73,7 @@ async def test_a_destroy_needs_the_last_digits_and_enter(keys: list[str]) -> Non
     async with console() as run:
         assert run.cursor == 20110148
         dialog = await opened(run, "D")
-        assert isinstance(dialog, DestroyDialog)
+        assert dialog.request.verb is Verb.DESTROY
         await run.press(*keys)
         await run.until(lambda: run.app.screen is run.app.fleet_screen, "the fleet again")
         assert not asked(run.store)
@@ -129,7 +129,7 @@ async def test_the_mouse_can_cancel_and_cannot_destroy_unarmed() -> None:
     async with console() as run:
         await opened(run, "D")
         await run.pilot.click("#accept")
-        assert isinstance(run.app.screen, DestroyDialog)
+        assert isinstance(run.app.screen, ConfirmDialog)
         await run.pilot.click("#cancel")
         await run.until(lambda: run.app.screen is run.app.fleet_screen, "the fleet again")
         assert not asked(run.store)
@@ -219,8 +219,8 @@ async def test_read_only_has_no_such_keys_and_refuses_forged_calls() -> None:
             await run.press(key)
             assert run.app.screen is run.app.fleet_screen
             assert key not in run.app.fleet_screen.table._bindings.key_to_bindings
-        run.app.ask_destroy(20110148)
-        run.app.ask_restart(20110148)
+        for verb in Verb:
+            run.app.ask(verb, [20110148])
         assert run.app.screen is run.app.fleet_screen
         assert not asked(run.store)
         await run.press("question_mark")

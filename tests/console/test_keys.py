@@ -297,7 +297,11 @@ def test_the_registry_has_no_key_twice_in_a_scope(scope: str) -> None:
 
 def test_dangerous_actions_need_no_chord_and_are_never_read_only() -> None:
     dangerous = [action for action in ACTIONS if action.dangerous]
-    assert {action.id for action in dangerous} == {"fleet.restart", "fleet.destroy"}
+    assert {action.id for action in dangerous} == {
+        "fleet.restart",
+        "fleet.destroy",
+        "fleet.accept_key",
+    }
     for scope in ("app", "fleet", "log", "lists"):
         assert not [action for action in actions(scope, read_only=True) if action.dangerous]
     for action in ACTIONS:

@@ -24,7 +24,10 @@ from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.console.widgets.log_pane import LogPane
 from fleetui.console.widgets.log_view import LogView
+from fleetui.domain.host import SshState
+from fleetui.domain.intent import Verb
 from fleetui.domain.query import Query, QueryError, parse_query, valid_words
+from fleetui.domain.reading import FleetRow
 
 CHART_HOURS = 6.0
 
@@ -340,17 +343,46 @@ class FleetScreen(FleetUIScreen):
 
     # -- acting --------------------------------------------------------------------------------
 
-    def action_restart(self) -> None:
-        """Ask before the daemon of the selected instance is restarted."""
-        self.console_app.ask_restart(self.table.cursor_id)
+    def targets(self) -> list[int]:
+        """The ids that an act is for: those of this very moment."""
+        return [] if self.table.cursor_id is None else [self.table.cursor_id]
 
-    def action_destroy(self) -> None:
-        """Ask before the selected instance is destroyed."""
-        self.console_app.ask_destroy(self.table.cursor_id)
+    def action_act(self, verb: str) -> None:
+        """Ask before something is done to the targets."""
+        self.console_app.ask(Verb(verb), self.targets())
+
+    def action_accept_key(self) -> None:
+        """Ask before a changed host key is accepted."""
+        row = self._cursor_row()
+        if row is None:
+            return
+        if row.ssh is not SshState.HOST_KEY_CHANGED:
+            self.console_app.say(f"the host key of {row.instance_id} has not changed")
+            return
+        self.console_app.ask(Verb.ACCEPT_HOST_KEY, [row.instance_id])
+
+    def action_shell(self) -> None:
+        """Open an SSH shell on the selected instance."""
+        if self.table.cursor_id is not None:
+            self.console_app.open_shell(self.table.cursor_id)
+
+    def action_copy(self) -> None:
+        """Copy the selected instance's id."""
+        if self.table.cursor_id is not None:
+            self.console_app.copy_text(str(self.table.cursor_id))
+
+    def action_copy_ssh(self) -> None:
+        """Copy the ssh command of the selected instance."""
+        if self.table.cursor_id is not None:
+            self.console_app.copy_ssh_command(self.table.cursor_id)
+
+    def _cursor_row(self) -> FleetRow | None:
+        cursor = self.table.cursor_id
+        return None if cursor is None else self.state.rows.get(cursor)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Refuse what is dangerous while something is typed, whatever key it came by."""
-        if action in ("restart", "destroy") and isinstance(self.focused, Input):
+        """Refuse what acts while something is typed, whatever key it came by."""
+        if action in ("act", "accept_key", "shell") and isinstance(self.focused, Input):
             return False
         return super().check_action(action, parameters)
 
