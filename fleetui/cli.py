@@ -147,6 +147,42 @@ def audit(
 
 
 @app.command
+def findings(
+    *,
+    state_dir: StateDir = None,
+    resolved: Annotated[bool, Parameter(negative="", help="Also those that are over.")] = False,
+    info: Annotated[bool, Parameter(negative="", help="Also those for information only.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Print what is wrong, grouped by signature; exit status 1 when a critical one is open."""
+    settings = config.load({"state_dir": state_dir})
+    return _run(_findings(settings, resolved=resolved, info=info, as_json=as_json))
+
+
+@app.command
+def ack(
+    target: Annotated[str, Parameter(help="A finding's #id, its signature, or its category.")],
+    *,
+    note: Annotated[str, Parameter(help="Why, for the audit.")] = "",
+    state_dir: StateDir = None,
+) -> int:
+    """Say that somebody has seen a finding; it stays quiet until it is over."""
+    return _run(_decide(config.load({"state_dir": state_dir}), target, None, note))
+
+
+@app.command
+def snooze(
+    target: Annotated[str, Parameter(help="A finding's #id, its signature, or its category.")],
+    *,
+    for_time: Annotated[str, Parameter(name="--for", help="How long: 30m, 2h, 1d.")] = "1h",
+    note: Annotated[str, Parameter(help="Why, for the audit.")] = "",
+    state_dir: StateDir = None,
+) -> int:
+    """Keep a finding quiet for a time; a signature also on hosts that get it meanwhile."""
+    return _run(_decide(config.load({"state_dir": state_dir}), target, for_time, note))
+
+
+@app.command
 def diagnose(
     path: Annotated[Path, Parameter(help="A host's folder (fs/, probe/) or one file.")],
     *,
@@ -278,6 +314,42 @@ async def _audit(settings: config.Settings, limit: int, *, as_json: bool) -> int
     async with contextlib.aclosing(store):
         entries = await store.audit(limit=limit)
     print(_json([to_builtins(entry) for entry in entries]) if as_json else audit_text(entries))
+    return 0
+
+
+async def _findings(
+    settings: config.Settings, *, resolved: bool, info: bool, as_json: bool
+) -> int:
+    from fleetui.domain.clock import parse_clock
+    from fleetui.reports.findings import findings_report, findings_text, worst
+
+    now = parse_clock(settings.clock).now()
+    store = await _existing_store(settings)
+    async with contextlib.aclosing(store):
+        report = await findings_report(store, now, resolved=resolved, with_info=info)
+    print(_json(report) if as_json else findings_text(report, now))
+    return int(worst(report))
+
+
+async def _decide(
+    settings: config.Settings, target: str, snooze_for: str | None, note: str
+) -> int:
+    from fleetui.domain.clock import parse_clock
+    from fleetui.reports.findings import DecisionError, acknowledge, snooze
+
+    clock = parse_clock(settings.clock)
+    store = await _existing_store(settings)
+    async with contextlib.aclosing(store):
+        try:
+            if snooze_for is None:
+                said = await acknowledge(store, target, clock=clock, actor=_actor(), note=note)
+            else:
+                said = await snooze(
+                    store, target, snooze_for, clock=clock, actor=_actor(), note=note
+                )
+        except DecisionError as error:
+            _refuse(str(error))
+    print(said)
     return 0
 
 
