@@ -63,6 +63,8 @@ def collector_settings(
         profile = load(settings.profile, settings.profile_dir)
     except ProfileError as error:
         raise NotRunnableError(str(error)) from error
+    for warning in profile.warnings:
+        log.warning("%s", warning)
     try:
         clock = parse_clock(settings.clock)
     except ValueError as error:

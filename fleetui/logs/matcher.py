@@ -1,8 +1,7 @@
 """Which rules a line obeys: literals first, expressions only for lines that hold one.
 
 Literals are searched all at once with Aho-Corasick (facts: perf.md section 5). The same rules
-give raw *tokens*: pieces of the literals that colour codes do not cut, with which raw chunks are
-searched before anything is decoded.
+give raw tokens, with which raw chunks are searched before anything is decoded.
 """
 
 import re
@@ -13,11 +12,11 @@ from functools import lru_cache
 import ahocorasick_rs
 
 from fleetui.profiles.model import Rule
+from fleetui.profiles.tokens import fold, raw_tokens
 
 Match = tuple[Rule, dict[str, str]]
 
-_CUT = re.compile(r"([=:{}\[\]()|#\"<>]|[^\x20-\x7e])")
-_LEVEL = re.compile(r"\s*(?:trace|debug|info|warn|error)\s+")
+_REDRAW = re.compile(rb"[^\r\n]+")
 
 
 class Matcher:
@@ -67,14 +66,22 @@ class KindMatcher:
             for literal in rule.any:
                 literals.setdefault(literal.lower(), []).append(number)
         self._owners = list(literals.values())
-        self._words = ahocorasick_rs.AhoCorasick(list(literals)) if literals else None
-        tokens = sorted({raw_token(literal) for literal in literals})
+        self._words = (
+            ahocorasick_rs.AhoCorasick(
+                list(literals), implementation=ahocorasick_rs.Implementation.DFA
+            )
+            if literals
+            else None
+        )
+        self._always = {number for number, rule in enumerate(rules) if not rule.any}
+        tokens = {literal: raw_tokens(literal) for literal in literals}
+        self._reads_all = bool(self._always) or not all(tokens.values())
+        searched = sorted({token for several in tokens.values() for token in several})
         self._tokens = (
             ahocorasick_rs.BytesAhoCorasick(
-                [token.encode() for token in tokens],
-                implementation=ahocorasick_rs.Implementation.DFA,
+                searched, implementation=ahocorasick_rs.Implementation.DFA
             )
-            if tokens
+            if searched
             else None
         )
 
@@ -83,49 +90,26 @@ class KindMatcher:
 
     def match(self, text: str) -> list[Match]:
         """Return the rules that a stripped line obeys, in profile order, with their fields."""
-        if self._words is None:
-            return []
+        found = set(self._always)
         lowered = text.lower()
-        found: set[int] = set()
-        for word, _, _ in self._words.find_matches_as_indexes(lowered, overlapping=True):
-            found.update(self._owners[word])
+        if self._words is not None:
+            for word, _, _ in self._words.find_matches_as_indexes(lowered, overlapping=True):
+                found.update(self._owners[word])
         matches: list[Match] = []
         for number in sorted(found):
             compiled = self._rules[number]
             rule = compiled.rule
             if compiled.unless and any(word in lowered for word in compiled.unless):
                 continue
-            if rule.pattern is None:
-                matches.append((rule, {}))
-                continue
-            hit = rule.pattern.search(text)
-            if hit is not None:
-                fields = {name: value for name, value in hit.groupdict().items() if value}
+            fields = {} if rule.pattern is None else rule.pattern.search(text)
+            if fields is not None:
                 matches.append((rule, fields))
         return matches
 
-    def token_starts(self, raw: bytes) -> list[int]:
-        """Return where raw bytes hold a token, ascending; every matching line has one."""
+    def candidates(self, raw: bytes) -> list[int]:
+        """Return places in raw bytes, ascending; every redraw that matches holds one."""
+        if self._reads_all:
+            return [redraw.start() for redraw in _REDRAW.finditer(raw)]
         if self._tokens is None:
             return []
-        found = self._tokens.find_matches_as_indexes(raw.lower())
-        return [start for _, start, _ in found]
-
-
-def raw_token(literal: str) -> str:
-    """Return the longest piece of a literal that known programs never cut with colour codes.
-
-    Tracing colours keys, levels, targets and punctuation, aria2 its brackets and figures, so
-    pieces end there, a key before `=` is left out, and a level at the head stands alone.
-    """
-    pieces = _CUT.split(literal.lower())
-    best = ""
-    for position in range(0, len(pieces), 2):
-        piece = pieces[position]
-        if position + 1 < len(pieces) and pieces[position + 1] == "=" and " " in piece:
-            piece = piece[: piece.rindex(" ")]
-        level = _LEVEL.match(piece)
-        if level is not None and level.end() < len(piece):
-            piece = max(level.group().strip(), piece[level.end() :], key=len)
-        best = max(best, piece.strip(), key=len)
-    return best
+        return [start for _, start, _ in self._tokens.find_matches_as_indexes(fold(raw))]

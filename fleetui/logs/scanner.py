@@ -5,7 +5,7 @@ decoded. Line numbers, offsets and inherited times stay exact whatever the split
 `SegmentDecoder`, which is the plain form of the same thing.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from fleetui.domain.text import SafeText
 from fleetui.logs.decoder import SEGMENT_LIMIT
@@ -19,12 +19,11 @@ _HEAD = 96
 _NEWLINE = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True):
     """A redraw of a line that obeys rules.
 
     `offset` is the first byte of the physical line, `position` that of the redraw. `stamp` is
-    its own time, `inherited` the last time seen before it in the stream.
+    its own time, `inherited` the last time seen before it in the stream when it has none.
     """
 
     line: int
@@ -36,8 +35,7 @@ class Hit:
     inherited: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(msgspec.Struct, frozen=True):
     """The last redraw that shows anything."""
 
     line: int
@@ -109,7 +107,7 @@ class Scanner:
         line_start = done = counted = stamped = 0
         # What was dropped from the first redraw lies behind its kept head.
         dropped, self._dropped = self._dropped, 0
-        for position in self._matcher.token_starts(block):
+        for position in self._matcher.candidates(block):
             if position < done:
                 continue
             newline = block.rfind(b"\n", done, position)
@@ -129,9 +127,11 @@ class Scanner:
                 continue
             self._line += block.count(b"\n", counted, start)
             counted = start
-            self._stamp_between(block, stamped, start, at, has_return=has_return)
+            stamp = stamp_of(raw, None)
+            if stamp is None or self.first_stamp is None:
+                self._stamp_between(block, stamped, start, at, has_return=has_return)
+                stamp = stamp_of(raw, self._reference(at))
             stamped = end
-            stamp = stamp_of(raw, self._reference(at))
             found.append(
                 Hit(
                     line=self._line,
@@ -140,7 +140,7 @@ class Scanner:
                     text=text,
                     matches=matches,
                     stamp=stamp,
-                    inherited=self.last_stamp,
+                    inherited=self.last_stamp if stamp is None else None,
                 )
             )
             if stamp is not None:

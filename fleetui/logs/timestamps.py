@@ -27,10 +27,11 @@ _HALF_YEAR = 183 * _DAY
 _HEADS = frozenset(b"0123456789[\x1b ")
 
 
-def stamp_of(raw: bytes, reference: float) -> float | None:
+def stamp_of(raw: bytes, reference: float | None) -> float | None:
     """Return the time at the head of a raw line, or `None` when it carries none.
 
-    `reference` (epoch seconds) places times without a year within half a year of it.
+    `reference` (epoch seconds) places times without a year within half a year of it; with
+    `None` they count as none.
     """
     if not raw or raw[0] not in _HEADS or raw.startswith(b"[#"):
         return None
@@ -42,8 +43,8 @@ def stamp_of(raw: bytes, reference: float) -> float | None:
         fraction = match.group(3)
         seconds = int(match.group(2)) + (int(fraction) / 10 ** len(fraction) if fraction else 0.0)
         return minute + seconds - _zone(match.group(4))
-    match = _ARIA.match(raw)
-    if match is not None:
+    match = None if reference is None else _ARIA.match(raw)
+    if match is not None and reference is not None:
         month, day, hour, minute_of_hour, second = (int(part) for part in match.groups())
         return _without_year(month, day, hour * 3600 + minute_of_hour * 60 + second, reference)
     match = _ASCTIME.match(raw)

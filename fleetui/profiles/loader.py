@@ -18,7 +18,7 @@ import msgspec
 
 from fleetui.domain.stage import Stage
 from fleetui.profiles.model import Action, Profile, ProfileError, StreamSpec
-from fleetui.profiles.rules import read_rules
+from fleetui.profiles.rules import read_rules, slow_rules
 
 OPERATOR_RULES = "rules.toml"
 
@@ -54,7 +54,8 @@ def load(name_or_path: str | Path, user_folder: Path | None = None) -> Profile:
         added = read_rules(_parse(extra), extra.name, extra.text, user=True)
         taken = {rule.id for rule in added}
         kept = tuple(rule for rule in profile.rules if rule.id not in taken)
-        profile = _with(profile, {"rules": (*kept, *added)})
+        warnings = (*profile.warnings, *slow_rules(added, extra.name, extra.text))
+        profile = _with(profile, {"rules": (*kept, *added), "warnings": warnings})
     return profile
 
 
@@ -108,17 +109,22 @@ def _read(source: _Source, user_folder: Path | None, chain: tuple[str, ...]) -> 
         base = _find(_word(source, data, "extends"), user_folder, own=False)
         profile = _with(_read(base, user_folder, chain), {"name": profile.name})
     rules = {rule.id: rule for rule in profile.rules}
+    warnings = list(profile.warnings)
     for included in _words(source, data, "include"):
-        other = _find(included, user_folder)
-        for rule in _read(other, user_folder, chain).rules:
+        other = _read(_find(included, user_folder), user_folder, chain)
+        warnings += other.warnings
+        for rule in other.rules:
             if rule.id in rules and "extends" not in data:
                 raise _error(source, "include", f"two rules have the id {rule.id!r}")
             rules[rule.id] = rule
-    for rule in read_rules(data, source.name, source.text, user=source.user):
+    own = read_rules(data, source.name, source.text, user=source.user)
+    if source.user:
+        warnings += slow_rules(own, source.name, source.text)
+    for rule in own:
         if rule.id in rules and "extends" not in data:
             raise _error(source, rule.id, f"rule {rule.id!r}: the id is taken by an included file")
         rules[rule.id] = rule
-    changes: dict[str, Any] = {"rules": tuple(rules.values())}
+    changes: dict[str, Any] = {"rules": tuple(rules.values()), "warnings": tuple(warnings)}
     changes.update(_settings(source, data, profile))
     return _with(profile, changes)
 

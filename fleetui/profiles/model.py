@@ -5,6 +5,7 @@ import re
 import msgspec
 
 from fleetui.domain.stage import Stage
+from fleetui.profiles.patterns import Expression
 
 STREAM_KINDS = frozenset(
     {"setup", "bench", "daemon", "curio", "config", "dmesg", "vast", "nvidia_smi", "ssh", "log"}
@@ -32,16 +33,16 @@ class StreamSpec(msgspec.Struct, frozen=True):
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of line.
 
-    A line matches when one of the literals in `any` occurs in it, none of `unless` does, and
-    `pattern`, if given, is found in it; case never matters. `stage` is the stage that such a
-    line proves, `signal` a word that the reading acts on, `fails` says that the line ends the
-    present stage in failure.
+    A line matches when one of the literals in `any` occurs in it (with none given, any line
+    may), none of `unless` does, and `pattern`, if given, is found in it; case never matters.
+    `stage` is the stage that such a line proves, `signal` a word that the reading acts on,
+    `fails` says that the line ends the present stage in failure.
     """
 
     id: str
     kinds: frozenset[str]
     any: tuple[str, ...]
-    pattern: re.Pattern[str] | None = None
+    pattern: Expression | None = None
     category: str | None = None
     unless: tuple[str, ...] = ()
     stage: Stage | None = None
@@ -78,6 +79,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     input_bytes: float | None = None
     """Size of the proof input in bytes."""
+
+    warnings: tuple[str, ...] = ()
+    """What the operator's files do that works but is slow; names the file, line and rule."""
 
     def size_of(self, name: str) -> float | None:
         """Return the known size of a file in bytes."""

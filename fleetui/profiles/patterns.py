@@ -1,78 +1,61 @@
-"""Expressions of rules: compiled with the house flags, and checked when they are an operator's.
+"""Expressions of rules, searched by RE2 in time that grows only with the line's length.
 
-An operator's expression runs on every line that holds its literal, on bytes that anybody may
-have written. What could take exponential time there is refused.
+Lines hold what anybody may have written, expressions what an operator may have: an engine that
+backtracks could be kept busy for hours by either.
 """
 
-import re
-import warnings
-from re import _constants as codes  # type: ignore[attr-defined]  # sre has no public parse tree
-from re import _parser as parser  # type: ignore[attr-defined]  # the same
+from dataclasses import dataclass, field
 from typing import Any
 
-LONGEST = 512
-"""Longest expression an operator may write, in characters."""
+import re2
 
-_MANY = 16
-_LOOKS = frozenset({codes.ASSERT, codes.ASSERT_NOT})
-_REPEATS = frozenset({codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT})
+_MEMORY = 1 << 20
+"""What one compiled expression may take, in bytes; a larger one is refused."""
 
 
-def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a rule's expression: case never matters.
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A compiled expression; equal texts are equal. Case never matters."""
+
+    text: str
+    _compiled: Any = field(compare=False, repr=False)
+    _groups: tuple[tuple[str, int], ...] = field(compare=False, repr=False)
+
+    def search(self, line: str) -> dict[str, str] | None:
+        """Return the named groups that took part in the first match; `None` without a match."""
+        raw = line.encode("utf-8", "replace")
+        hit = self._compiled.search(raw)
+        if hit is None:
+            return None
+        fields: dict[str, str] = {}
+        for name, number in self._groups:
+            start, end = hit.span(number)
+            if start < end:
+                fields[name] = raw[start:end].decode("utf-8", "replace")
+        return fields
+
+
+def compile_pattern(text: str) -> Expression:
+    """Compile a rule's expression, in the syntax of RE2.
 
     Raises:
-        ValueError: it is not an expression, or it matches the empty text.
+        ValueError: it is not an expression that RE2 can search for (nothing that looks around
+            or refers back), is too large, or matches the empty text.
     """
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    options.max_mem = _MEMORY
     try:
-        with warnings.catch_warnings():
-            # Python warns of brackets whose meaning will change: ask for clear ones instead.
-            warnings.simplefilter("error")
-            pattern = re.compile(text, re.IGNORECASE)
-    except (re.error, Warning, OverflowError, RecursionError) as error:
-        message = f"not a regular expression: {error}"
+        compiled = re2.compile(text.encode(), options)
+    except re2.error as error:
+        said = error.args[0].decode("utf-8", "replace") if error.args else str(error)
+        message = f"not a regular expression of RE2: {said}"
         raise ValueError(message) from error
-    if pattern.search("") is not None:
+    except UnicodeEncodeError as error:
+        message = f"not a text: {error.reason}"
+        raise ValueError(message) from error
+    if compiled.search(b"") is not None:
         raise ValueError("the pattern matches the empty text, so it would match every line")
-    return pattern
-
-
-def check_untrusted(text: str) -> None:
-    """Refuse an expression that could take very long on some line.
-
-    It must have passed `compile_pattern`.
-
-    Raises:
-        ValueError: it is too long, repeats a repeat, refers back, or looks around.
-    """
-    if len(text) > LONGEST:
-        message = f"the pattern is longer than {LONGEST} characters"
-        raise ValueError(message)
-    wide = _walk(parser.parse(text, re.IGNORECASE), inside_repeat=False)
-    if wide > 3:
-        raise ValueError("the pattern has more than three open repeats; that can be very slow")
-
-
-def _walk(tree: Any, *, inside_repeat: bool) -> int:  # noqa: ANN401 - sre nodes have no type
-    """Return how many open repeats there are; raise for what is refused."""
-    wide = 0
-    for code, argument in tree:
-        if code is codes.GROUPREF or code is codes.GROUPREF_EXISTS:
-            raise ValueError("the pattern refers back to a group; that can be very slow")
-        if code in _LOOKS:
-            raise ValueError("the pattern looks ahead or behind; that is not allowed here")
-        if code in _REPEATS:
-            low, high, body = argument
-            is_wide = high is codes.MAXREPEAT or high - low > _MANY
-            if is_wide and inside_repeat:
-                raise ValueError("the pattern repeats a repeat; that can be very slow")
-            wide += int(is_wide) + _walk(body, inside_repeat=inside_repeat or is_wide)
-        elif code is codes.SUBPATTERN:
-            wide += _walk(argument[-1], inside_repeat=inside_repeat)
-        elif code is codes.BRANCH:
-            if inside_repeat:
-                raise ValueError("the pattern repeats a choice; write it as a character class")
-            wide += max(_walk(branch, inside_repeat=inside_repeat) for branch in argument[1])
-        elif code is codes.ATOMIC_GROUP:
-            wide += _walk(argument, inside_repeat=inside_repeat)
-    return wide
+    names = sorted(compiled.groupindex.items(), key=lambda entry: entry[1])
+    return Expression(text, compiled, tuple((name.decode(), number) for name, number in names))

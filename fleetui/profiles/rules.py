@@ -1,16 +1,13 @@
 """The `[[rule]]` tables of a profile."""
 
-import re
 from typing import Any
 
 from fleetui.domain.stage import Stage
 from fleetui.profiles.model import STREAM_KINDS, ProfileError, Rule
-from fleetui.profiles.patterns import check_untrusted, compile_pattern
+from fleetui.profiles.patterns import compile_pattern
+from fleetui.profiles.tokens import SELECTIVE, raw_tokens
 
 _KEYS = {"id", "kinds", "any", "pattern", "category", "unless", "stage", "signal", "fails"}
-
-_SEARCHABLE = re.compile(r'[^=:{}\[\]()|#"<>]{2}')
-"""What raw bytes can be searched for: two characters that no program cuts with colours."""
 
 
 def read_rules(data: dict[str, Any], name: str, text: str, *, user: bool) -> tuple[Rule, ...]:
@@ -37,6 +34,28 @@ def read_rules(data: dict[str, Any], name: str, text: str, *, user: bool) -> tup
             raise ProfileError(message) from error
         rules[rule.id] = rule
     return tuple(rules.values())
+
+
+def slow_rules(rules: tuple[Rule, ...], name: str, text: str) -> tuple[str, ...]:
+    """Say which of the rules of one file are slow, by file, line and rule, and why."""
+    lines = _rule_lines(text)
+    return tuple(
+        f"{name}:{line}: rule {rule.id}: slow: {cost}"
+        for line, rule in zip(lines, rules, strict=False)
+        if (cost := _cost(rule)) is not None
+    )
+
+
+def _cost(rule: Rule) -> str | None:
+    if not rule.any:
+        return "without literals in any, every line of its kinds is decoded and searched"
+    for literal in rule.any:
+        tokens = raw_tokens(literal)
+        if not tokens:
+            return f"for the literal {literal!r} every line of its kinds is decoded and searched"
+        if min(map(len, tokens)) < SELECTIVE:
+            return f"the literal {literal!r} is short: many lines hold it"
+    return None
 
 
 def _rule_lines(text: str) -> list[int]:
@@ -66,16 +85,10 @@ def _rule(table: dict[str, Any], *, user: bool) -> Rule:
         message = f"kinds must name some of {', '.join(sorted(STREAM_KINDS))} or *, not {wrong}"
         raise ValueError(message)
     literals = _texts(table, "any")
-    if not literals:
-        raise ValueError("any must name at least one literal; without one the rule would be slow")
-    short = [word for word in literals if not _SEARCHABLE.search(word.strip())]
-    if short:
-        message = f"the literal {short[0]!r} is too short to search for"
-        raise ValueError(message)
     pattern = table.get("pattern")
+    if not literals and pattern is None:
+        raise ValueError("it needs literals in any, or a pattern")
     compiled = None if pattern is None else compile_pattern(pattern)
-    if pattern is not None and user:
-        check_untrusted(pattern)
     stage = table.get("stage")
     if stage is not None and stage not in set(Stage):
         message = f"no such stage: {stage!r}"

@@ -1,6 +1,6 @@
 """One log file of an instance over its generations: chunks to hits with their times."""
 
-from dataclasses import dataclass
+import msgspec
 
 from fleetui.domain.stream import LogChunk
 from fleetui.logs.matcher import KindMatcher
@@ -13,8 +13,7 @@ _QUIET_SECONDS = 2.0
 """A file that gave nothing for so long was read to its end: what comes next is new."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(msgspec.Struct, frozen=True):
     """A hit with the best known time of its writing.
 
     `is_guess` says that the time is that of arrival, as nothing in the file tells it.

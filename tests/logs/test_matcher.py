@@ -1,19 +1,21 @@
 """Rules on lines, and the raw search that finds their candidates."""
 
-import re
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetui.domain.text import sanitise
 from fleetui.logs.decoder import SegmentDecoder
-from fleetui.logs.matcher import Matcher, raw_token
+from fleetui.logs.matcher import Matcher
 from fleetui.logs.scanner import Hit, Scanner
 from fleetui.logs.strip import strip_line
 from fleetui.logs.timestamps import stamp_of
 from fleetui.profiles.loader import load
 from fleetui.profiles.model import Rule
+from fleetui.profiles.patterns import compile_pattern
+from fleetui.profiles.tokens import SELECTIVE, raw_tokens
 
 RULES = [
     Rule(id="pipe", kinds=frozenset({"bench"}), any=("broken pipe",), unless=("ignored",)),
@@ -21,9 +23,15 @@ RULES = [
         id="done",
         kinds=frozenset({"*"}),
         any=("partition GPU prove complete",),
-        pattern=re.compile(r"partition=(?P<partition>\d+)(?: gpu_ms=(?P<ms>\d+))?", re.IGNORECASE),
+        pattern=compile_pattern(r"partition=(?P<partition>\d+)(?: gpu_ms=(?P<ms>\d+))?"),
     ),
     Rule(id="key", kinds=frozenset({"*"}), any=("proof assembled job_id=",)),
+    Rule(id="killed", kinds=frozenset({"*"}), any=("rc=137", "(137)")),
+]
+SLOW = [
+    *RULES,
+    Rule(id="any", kinds=frozenset({"*"}), any=(), pattern=compile_pattern("n[oe]")),
+    Rule(id="marks", kinds=frozenset({"*"}), any=(": :",)),
 ]
 PARTITION = (
     b"\x1b[2m2026-03-12T07:05:30.582640Z\x1b[0m \x1b[32m INFO\x1b[0m \x1b[2mcuzk_core::engine"
@@ -37,9 +45,9 @@ def naive(rules: list[Rule], kind: str, text: str) -> list[str]:
         rule.id
         for rule in rules
         if rule.reads(kind)
-        and any(word.lower() in lowered for word in rule.any)
+        and (not rule.any or any(word.lower() in lowered for word in rule.any))
         and not any(word.lower() in lowered for word in rule.unless)
-        and (rule.pattern is None or rule.pattern.search(text))
+        and (rule.pattern is None or rule.pattern.search(text) is not None)
     ]
 
 
@@ -56,17 +64,20 @@ def test_kind_case_and_unless_are_heeded() -> None:
 
 
 def test_tokens_avoid_what_programs_colour() -> None:
-    assert raw_token("proof assembled job_id=") == "proof assembled"
-    assert raw_token("ERROR failed to bind") == "failed to bind"
-    assert raw_token("cuzk_server::service: Prove ") == "cuzk_server"
-    assert raw_token(" CN:") == "cn"
+    assert raw_tokens("proof assembled job_id=") == (b"proof assembled",)
+    assert raw_tokens("ERROR failed to bind") == (b"failed to bind",)
+    assert raw_tokens("cuzk_server::service: Prove ") == (b"cuzk_server",)
+    assert raw_tokens(" CN:") == (b"cn:", b"cn\x1b")
+    assert raw_tokens("rc=137") == (b"=137", b"m137", b"k137")
+    assert raw_tokens(" : ") == ()
 
 
-def test_every_literal_of_the_profiles_has_a_token() -> None:
+def test_every_literal_of_the_profiles_is_searched_before_decoding() -> None:
     for name in ("cuzk", "generic"):
         for rule in load(name).rules:
+            assert rule.any, rule.id
             for literal in rule.any:
-                assert len(raw_token(literal)) >= 2, (rule.id, literal)
+                assert min(map(len, raw_tokens(literal))) >= SELECTIVE - 1, (rule.id, literal)
 
 
 HEADS = st.sampled_from(
@@ -88,13 +99,19 @@ BODIES = st.sampled_from(
         b"BROKEN PIPE \xe2\x80\x94 \xff",
         b"broken",
         b" pipe",
+        b"a broken\tpipe",
+        b"exit \x1b[3mrc\x1b[0m\x1b[2m=\x1b[0m137 or rc=1370",
+        b"killed (137)",
+        b"nothing: : but 137",
     ]
 )
 ENDS = st.sampled_from([b"\n", b"\n", b"\r\n", b"\r", b"\n\n", b"\r\r\n"])
 LOGS = st.lists(st.tuples(HEADS, BODIES, ENDS).map(b"".join), max_size=30).map(b"".join)
 
 
-def plainly(data: bytes) -> list[tuple[str, int, int, str, float | None, float | None]]:
+def plainly(
+    data: bytes, rules: list[Rule]
+) -> list[tuple[str, int, int, str, float | None, float | None]]:
     """The same by the plain decoder, line by line."""
     decoder = SegmentDecoder()
     last: float | None = None
@@ -103,15 +120,17 @@ def plainly(data: bytes) -> list[tuple[str, int, int, str, float | None, float |
         stamp = stamp_of(segment.raw[:96], last if last is not None else 0.0)
         text = sanitise(segment.raw)
         found += [
-            (rule, segment.line, segment.offset, str(text), stamp, last)
-            for rule in naive(RULES, "bench", text)
+            (rule, segment.line, segment.offset, str(text), stamp, None if stamp else last)
+            for rule in naive(rules, "bench", text)
         ]
         last = stamp if stamp is not None else last
     return found
 
 
-def quickly(parts: list[bytes]) -> list[tuple[str, int, int, str, float | None, float | None]]:
-    matcher = Matcher(RULES).for_kind("bench")
+def quickly(
+    parts: list[bytes], rules: list[Rule] = RULES
+) -> list[tuple[str, int, int, str, float | None, float | None]]:
+    matcher = Matcher(rules).for_kind("bench")
     scanner = Scanner(matcher)
     hits: list[Hit] = [item for part in parts for item in scanner.feed(part, 0.0)]
     return [
@@ -121,14 +140,15 @@ def quickly(parts: list[bytes]) -> list[tuple[str, int, int, str, float | None, 
     ]
 
 
-@given(LOGS, st.lists(st.integers(0, 5000), max_size=12))
+@pytest.mark.parametrize("rules", [RULES, SLOW], ids=["searched first", "every line"])
+@given(data=LOGS, places=st.lists(st.integers(0, 5000), max_size=12))
 def test_the_quick_path_finds_exactly_what_the_plain_one_does(
-    data: bytes, places: list[int]
+    rules: list[Rule], data: bytes, places: list[int]
 ) -> None:
     data += b"x"  # an undecided carriage return at the very end is decided by any next byte
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
     parts = [data[low:high] for low, high in pairwise(edges)]
-    assert quickly(parts) == quickly([data]) == plainly(data)
+    assert quickly(parts, rules) == quickly([data], rules) == plainly(data, rules)
 
 
 @given(LOGS, st.lists(st.integers(0, 5000), max_size=8))
