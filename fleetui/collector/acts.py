@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from fleetui.collector.fleet import Fleet
+from fleetui.collector.host_keys import HostKeyKeeper
 from fleetui.collector.walks import Walks
 from fleetui.domain.clock import Clock
 from fleetui.domain.instance import Instance
@@ -23,6 +24,7 @@ class Tools:
     fleet: Fleet
     profile: Profile
     host_keys: HostKeyBook
+    keeper: HostKeyKeeper
     clock: Clock
     absence_deadline_seconds: float
     verify_deadline_seconds: float
@@ -31,10 +33,14 @@ class Tools:
 
 @dataclass(frozen=True)
 class Course:
-    """How an act went: the state to settle the intent in, and a sentence for the audit."""
+    """How an act went: the state to settle the intent in, and a sentence for the audit.
+
+    `queued` is an act that the API keeps for later: the intent stays unsettled until a row tells.
+    """
 
     state: IntentState
     text: str
+    queued: bool = False
 
 
 def done(text: str) -> Course:
@@ -57,6 +63,11 @@ def unsure(text: str) -> Course:
     return Course(IntentState.UNKNOWN, text)
 
 
+def queued(text: str) -> Course:
+    """The API will do it when it can."""
+    return Course(IntentState.UNKNOWN, text, queued=True)
+
+
 def differs(intent: Intent, instance: Instance) -> str | None:
     """Say how an instance differs from what the operator saw at the key press."""
     if instance.machine_id != intent.machine_id:
@@ -71,8 +82,7 @@ async def guard(intent: Intent, tools: Tools) -> Course | None:
 
     A target that is gone is not a refusal of its own: see the caller.
     """
-    presence = await tools.client.single(intent.instance_id)
-    return judged(intent, presence)
+    return judged(intent, await tools.client.look(intent.instance_id))
 
 
 def judged(intent: Intent, presence: Presence) -> Course | None:

@@ -2,12 +2,18 @@
 
 import asyncio
 
-from fleetui.collector.acts import Course, Tools, done, failed, guard, refused, unsure
+from fleetui.collector.acts import Course, Tools, done, failed, guard, queued, refused, unsure
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Intent, Verb
+from fleetui.ssh.host_keys import fingerprint
+from fleetui.store.interface import FenceLostError, StoreError
 from fleetui.vast.client import ActionResult, PresenceKind
 
 LOOK_SECONDS = 2.0
+QUEUED = (
+    "queued: the machine's GPUs are taken. It starts, and bills, when they are free; a stop"
+    " cancels that"
+)
 WANTED = {Verb.STOP: "stopped", Verb.START: "running"}
 
 
@@ -19,6 +25,9 @@ async def set_state(intent: Intent, tools: Tools) -> Course:
     if intent.verb is Verb.STOP:
         tools.inventory.expect_stop(intent.instance_id)
     answer = await tools.client.set_state(intent.instance_id, WANTED[intent.verb])
+    if answer.queued:
+        tools.walks.ask()
+        return queued(QUEUED)
     if not answer.ok:
         return _not_ok(answer)
     return await check_state(intent, tools)
@@ -31,10 +40,13 @@ async def check_state(intent: Intent, tools: Tools) -> Course:
     end = loop.time() + tools.verify_deadline_seconds
     intended = False
     while True:
-        presence = await tools.client.single(intent.instance_id)
-        if presence.kind is PresenceKind.PRESENT and presence.instance is not None:
-            intended = _is(presence.instance, wanted, actual=False)
-            if _is(presence.instance, wanted, actual=True):
+        presence = await tools.client.look(intent.instance_id)
+        instance = presence.instance
+        if presence.kind is PresenceKind.PRESENT and instance is not None:
+            intended = _is(instance, wanted, actual=False)
+            if instance.is_start_queued and intent.verb is Verb.START:
+                return queued(QUEUED)
+            if _is(instance, wanted, actual=True):
                 tools.walks.ask()
                 return done(f"it is {wanted}")
         if loop.time() > end:
@@ -43,6 +55,17 @@ async def check_state(intent: Intent, tools: Tools) -> Course:
     if intended:
         return done(f"the API intends it to be {wanted}; it is not yet")
     return unsure(f"the API does not show it {wanted}")
+
+
+def settle_queued(instance: Instance | None) -> Course | None:
+    """Judge a queued start by a later row; `None` while it still waits."""
+    if instance is None:
+        return failed("it is gone")
+    if _is(instance, "running", actual=True):
+        return done("it is running")
+    if _is(instance, "stopped", actual=False):
+        return failed("cancelled: it is meant to be stopped")
+    return None
 
 
 async def label(intent: Intent, tools: Tools) -> Course:
@@ -59,7 +82,7 @@ async def label(intent: Intent, tools: Tools) -> Course:
 
 async def check_label(intent: Intent, tools: Tools) -> Course:
     """Tell whether the label is the new one."""
-    presence = await tools.client.single(intent.instance_id)
+    presence = await tools.client.look(intent.instance_id)
     if presence.instance is not None and (presence.instance.label or "") == (intent.argument or ""):
         return done("its label is the new one")
     return unsure("the collector ended while this was under way; its label is not the new one")
@@ -75,6 +98,7 @@ async def reboot(intent: Intent, tools: Tools) -> Course:
         if answer.ok:
             # The new container has a new host key, by the operator's own wish.
             tools.host_keys.forget(intent.instance_id)
+            tools.keeper.keep(intent.instance_id, "")
     else:
         answer = await tools.client.reboot(intent.instance_id)
     if not answer.ok:
@@ -93,13 +117,39 @@ async def check_nothing(intent: Intent, tools: Tools) -> Course:
 
 
 async def accept_host_key(intent: Intent, tools: Tools) -> Course:
-    """Drop the bound host key, so that the next login binds what the host shows then."""
+    """Bind the host key that was shown in place of the bound one, and no other.
+
+    With an argument, only a key of that fingerprint: the one that the operator saw.
+    """
     watcher = tools.fleet.get(intent.instance_id)
+    key = tools.host_keys.refused(intent.instance_id)
     if watcher is None:
         return refused("nothing was done: there is no such instance")
-    tools.host_keys.forget(intent.instance_id)
+    if key is None:
+        return refused("nothing was done: the host has shown no other key than the one it has")
+    shown = fingerprint(key)
+    if intent.argument and intent.argument != shown:
+        return refused(f"nothing was done: the host shows {shown} now, not {intent.argument}")
+    try:
+        await tools.keeper.keep_now(intent.instance_id, key)
+    except FenceLostError:
+        raise
+    except StoreError as error:
+        return failed(f"the key could not be stored: {error}")
+    tools.host_keys.accept(intent.instance_id, key)
     watcher.reconnect()
-    return done("the old key is dropped; the next login binds the one shown then")
+    return done(f"{shown} is the instance's host key now")
+
+
+async def check_host_key(intent: Intent, tools: Tools) -> Course:
+    """Tell whether the key that the operator saw is the bound one."""
+    bound = tools.host_keys.get(intent.instance_id)
+    if bound is not None and fingerprint(bound) == intent.argument:
+        return done(f"{intent.argument} is the instance's host key now")
+    return unsure(
+        "the collector ended while this was under way; accept the key again if the host is"
+        " refused still"
+    )
 
 
 def _is(instance: Instance, wanted: str, *, actual: bool) -> bool:

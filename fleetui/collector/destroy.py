@@ -1,86 +1,61 @@
 """Destroying an instance, and being sure that it is gone.
 
 A destroy is asynchronous, idempotent in effect, and its answer can be lost (facts: vast_api.md
-section 5.1). It counts as done when a single look finds nothing and a complete walk that began
-after that look does not list the id.
+section 5.1). It is done when the inventory has the proof of its absence; until then it is asked
+for again and again, since money runs.
 """
 
 import asyncio
 
-from fleetui.collector.acts import Course, Tools, differs, done, failed, judged, refused, unsure
+from fleetui.collector.acts import Course, Tools, differs, done, failed, judged, refused
 from fleetui.domain.intent import Intent
 from fleetui.vast.client import ActionResult, Presence, PresenceKind
 
-LOOK_SECONDS = 2.0
 ASK_AGAIN_SECONDS = 12.0
-CHECK_SECONDS = 45.0
-"""How long an earlier run's destroy may still be taking effect."""
+"""A list that began so long after the call and still has the row asks for another call."""
 OPEN_CODES = (408, 429)
 
 
 async def destroy(intent: Intent, tools: Tools) -> Course:
     """Destroy the target when it still is what the operator saw."""
-    presence = await tools.client.single(intent.instance_id)
+    presence = await tools.client.look(intent.instance_id)
     if presence.kind is not PresenceKind.GONE:
         course = judged(intent, presence)
         if course is not None:
             return course
-        answer = await tools.client.destroy(intent.instance_id)
-        if _rejected(answer):
-            return failed(f"the API refused: {answer.text}")
-    return await _until_absent(intent, tools)
+    return await _until_gone(intent, tools, presence)
 
 
 async def check_destroy(intent: Intent, tools: Tools) -> Course:
-    """Find out what became of an earlier run's destroy; never asks for it again."""
-    if await _absent_within(intent, tools, min(CHECK_SECONDS, tools.absence_deadline_seconds)):
-        return done("gone: confirmed after a restart of the collector")
-    return unsure(
-        "the collector ended while this was under way; the instance is still listed or the API"
-        " does not tell. It was not tried again: ask again if it is still wanted"
-    )
+    """Go on with an earlier run's destroy: it was confirmed, and is not forgotten."""
+    return await _until_gone(intent, tools, await tools.client.look(intent.instance_id))
 
 
-async def _until_absent(intent: Intent, tools: Tools) -> Course:
-    """Wait for the proof of absence, asking again now and then while the row stands."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + tools.absence_deadline_seconds
-    last = "no answer"
-    while (left := end - loop.time()) > 0:
-        if await _absent_within(intent, tools, min(ASK_AGAIN_SECONDS, left)):
-            return done("gone: the API has no such instance and a complete walk does not list it")
-        if loop.time() >= end:
-            break
-        presence = await tools.client.single(intent.instance_id)
-        last = str(presence.kind)
+async def _until_gone(intent: Intent, tools: Tools, presence: Presence) -> Course:
+    """Ask until it is gone, each time after a look that found what the operator saw."""
+    while True:
         if presence.kind is PresenceKind.PRESENT and presence.instance is not None:
             difference = differs(intent, presence.instance)
             if difference is not None:
                 return refused(f"stopped trying: {difference}")
+            tools.inventory.learn(presence.instance)
             answer = await tools.client.destroy(intent.instance_id)
-            last = answer.text
             if _rejected(answer):
                 return failed(f"the API refused: {answer.text}")
-    return unsure(
-        f"asked for, but its absence is not confirmed after {tools.absence_deadline_seconds:.0f} s"
-        f" ({last})"
-    )
+        known = intent.instance_id in tools.inventory
+        if presence.kind is PresenceKind.GONE and not known:
+            return done("gone: the API has no such instance")
+        if await _proven(intent, tools):
+            return done("gone: the API has no such instance and complete walks do not list it")
+        presence = await tools.client.look(intent.instance_id)
 
 
-async def _absent_within(intent: Intent, tools: Tools, seconds: float) -> bool:
-    loop = asyncio.get_running_loop()
+async def _proven(intent: Intent, tools: Tools) -> bool:
+    """Wait for the proof of absence; false when it is time to look again."""
+    wanted_after = asyncio.get_running_loop().time() + ASK_AGAIN_SECONDS
     try:
-        async with asyncio.timeout(seconds):
-            while True:
-                looked = loop.time()
-                presence: Presence = await tools.client.single(intent.instance_id)
-                if presence.kind is PresenceKind.GONE:
-                    walk = await tools.walks.complete_since(looked)
-                    if intent.instance_id not in walk.ids:
-                        # The inventory wants a second walk before it drops the row.
-                        tools.walks.ask()
-                        return True
-                await asyncio.sleep(LOOK_SECONDS)
+        async with asyncio.timeout(tools.absence_deadline_seconds):
+            return await tools.walks.absence_proven(intent.instance_id, loop_time=wanted_after)
     except TimeoutError:
         return False
 

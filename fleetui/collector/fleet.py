@@ -12,11 +12,11 @@ from fleetui.collector.resume import Resumed, refeed
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.clock import Clock
 from fleetui.domain.instance import Instance, WalkOutcome
+from fleetui.domain.intent import Event
 from fleetui.domain.reading import Reading
 from fleetui.domain.stream import StreamPosition
 from fleetui.store.interface import CollectorStore, StoreError
 from fleetui.vast.client import WalkResult
-from fleetui.vast.inventory import Changes
 
 log = logging.getLogger(__name__)
 
@@ -70,11 +70,11 @@ class Fleet:
             if read:
                 log.info("instance %d: read %d stored bytes", watcher.instance_id, read)
 
-    def on_walk(self, result: WalkResult, changes: Changes) -> None:
+    def on_walk(self, result: WalkResult, events: tuple[Event, ...]) -> None:
         """Take a walk. A failed one changes no row: they stay, with their age."""
         pending = self._publisher.pending
         pending.set_walk(result.walk)
-        pending.add_events(changes.events)
+        pending.add_events(events)
         if result.walk.outcome is not WalkOutcome.COMPLETE:
             return
         pending.add_instances(result.instances)
@@ -91,8 +91,11 @@ class Fleet:
         watcher.observe(instance, at)
         watcher.follow(self._group)
 
-    def on_gone(self, instance_id: int) -> None:
+    def on_gone(self, proof: Event) -> None:
         """End an instance whose absence is proven; what is stored of it stays."""
+        self._publisher.pending.add_events([proof])
+        instance_id = proof.instance_id
+        assert instance_id is not None  # noqa: S101 - the inventory's events are about one
         watcher = self._watchers.pop(instance_id, None)
         if watcher is None:
             self._publisher.pending.add_gone(instance_id)

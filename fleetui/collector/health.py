@@ -4,9 +4,10 @@ from enum import StrEnum
 
 from fleetui import __version__
 from fleetui.domain.clock import Clock
-from fleetui.domain.instance import Walk, WalkOutcome
+from fleetui.domain.instance import WalkOutcome
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.store.interface import CollectorHealth
+from fleetui.vast.answers import WalkResult
 
 
 class Part(StrEnum):
@@ -14,6 +15,7 @@ class Part(StrEnum):
 
     STORE = "store"
     API = "API"
+    ROWS = "rows"
     ACCOUNT = "account"
     INTENTS = "intents"
     INTERNAL = "collector"
@@ -32,6 +34,7 @@ class HealthBoard:
         self.ssh_wanted = 0
         self.walks_complete = 0
         self.walks_failed = 0
+        self.rows_odd = 0
         self.log_bytes = 0
         self.log_bytes_dropped = 0
         self.balance: float | None = None
@@ -44,11 +47,21 @@ class HealthBoard:
         """Say that a part works."""
         self._troubles.pop(part, None)
 
-    def walked(self, walk: Walk) -> None:
-        """Count a walk."""
+    def walked(self, result: WalkResult) -> None:
+        """Count a walk, and its rows that could not be read in full."""
+        walk = result.walk
         if walk.outcome is WalkOutcome.COMPLETE:
             self.walks_complete += 1
             self.well(Part.API)
+            self.well(Part.ROWS)
+            odd = [instance.instance_id for instance in result.instances if instance.odd]
+            self.rows_odd = len(odd) + result.unreadable
+            if result.unreadable:
+                text = f"{result.unreadable} of {walk.rows} rows have no id; none counts as gone"
+                self.trouble(Part.API, text)
+            elif odd:
+                text = f"{len(odd)} of {walk.rows} rows cannot be read in full, such as {odd[0]}"
+                self.trouble(Part.ROWS, text)
         else:
             self.walks_failed += 1
             self.trouble(Part.API, str(walk.error or "the walk over the instance list failed"))
@@ -73,6 +86,7 @@ class HealthBoard:
             ssh_wanted=self.ssh_wanted,
             walks_complete=self.walks_complete,
             walks_failed=self.walks_failed,
+            rows_odd=self.rows_odd,
             log_bytes=self.log_bytes,
             log_bytes_dropped=self.log_bytes_dropped,
             balance=self.balance,

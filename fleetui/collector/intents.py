@@ -9,6 +9,7 @@ from fleetui.collector import api_acts, destroy, restart
 from fleetui.collector.acts import Course, Tools, unsure
 from fleetui.collector.health import HealthBoard, Part
 from fleetui.collector.publisher import Publisher
+from fleetui.collector.watcher import START_QUEUED
 from fleetui.domain.intent import Event, Intent, IntentState, Verb
 from fleetui.domain.text import sanitise
 from fleetui.store.interface import CollectorStore, FenceLostError, Lease, StoreError
@@ -19,7 +20,8 @@ CLAIM_SECONDS = 0.5
 SETTLE_SECONDS = (0.5, 5.0)
 """First and longest pause between tries to settle."""
 SETTLE_DEADLINE_SECONDS = 120.0
-AT_ONCE = 16
+AT_ONCE = 256
+"""Far more than the API takes in a minute: a destroy waits here for its proof."""
 
 Act = Callable[[Intent, Tools], Awaitable[Course]]
 
@@ -34,7 +36,7 @@ ACTS: dict[Verb, tuple[str, Act, Act]] = {
     Verb.ACCEPT_HOST_KEY: (
         "accepting host key",
         api_acts.accept_host_key,
-        api_acts.accept_host_key,
+        api_acts.check_host_key,
     ),
 }
 """Verb to the word shown while it runs, the act, and the look at an earlier run's act."""
@@ -44,7 +46,7 @@ class Executor:
     """Executes intents under the lease.
 
     The store writes `running` when it hands an intent out, so before anything is done. What an
-    earlier run left `running` or `unknown` is looked at, never repeated.
+    earlier run left `running` or `unknown` is looked at first, never repeated blindly.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class Executor:
         self._health = health
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._queued: dict[int, tuple[Intent, float]] = {}
+        """Starts that wait at the API, by instance, and since when in the loop's time."""
 
     async def run(self) -> None:
         """Check what earlier runs left, then execute what is asked, until cancelled.
@@ -76,6 +80,7 @@ class Executor:
             while True:
                 for intent in await self._claimed():
                     self._begin(group, intent, check=False)
+                await self._settle_queued()
                 await asyncio.sleep(CLAIM_SECONDS)
 
     async def _claimed(self) -> tuple[Intent, ...]:
@@ -104,8 +109,23 @@ class Executor:
                 course = unsure(f"the collector broke while at it: {type(error).__name__}")
             finally:
                 self._show(intent, None)
+            if course.queued:
+                self._show(intent, START_QUEUED)
+                self._queued[intent.instance_id] = intent, asyncio.get_running_loop().time()
             still_unknown = intent.state is course.state is IntentState.UNKNOWN
             if not (check and still_unknown):
+                await self._settle(intent, course)
+
+    async def _settle_queued(self) -> None:
+        """Judge queued starts by rows that were listed since."""
+        for instance_id, (intent, since) in list(self._queued.items()):
+            watcher = self._tools.fleet.get(instance_id)
+            if self._tools.walks.listed_since < since:
+                continue
+            course = api_acts.settle_queued(watcher.instance if watcher else None)
+            if course is not None:
+                del self._queued[instance_id]
+                self._show(intent, None)
                 await self._settle(intent, course)
 
     async def _settle(self, intent: Intent, course: Course) -> None:

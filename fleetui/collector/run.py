@@ -223,6 +223,7 @@ async def _start_parts(
         interval_seconds=settings.walk_interval_seconds,
         account_interval_seconds=settings.account_interval_seconds,
         health=health,
+        clock=settings.clock,
         on_walk=fleet.on_walk,
         on_gone=fleet.on_gone,
     )
@@ -233,6 +234,7 @@ async def _start_parts(
         fleet=fleet,
         profile=settings.profile,
         host_keys=host_keys,
+        keeper=keeper,
         clock=settings.clock,
         absence_deadline_seconds=settings.absence_deadline_seconds,
         verify_deadline_seconds=settings.verify_deadline_seconds,
@@ -242,6 +244,7 @@ async def _start_parts(
     _start(group, "publisher", publisher.run())
     _start(group, "host keys", keeper.run())
     _start(group, "walks", walks.run())
+    _start(group, "suspects", walks.settle_suspects())
     _start(group, "account", walks.watch_account())
     _start(group, "review", fleet.review())
     _start(group, "viewers", fleet.heed_viewers(store))

@@ -17,7 +17,8 @@ class CollectorSettings:
     `auto` says that a console started it: it ends by itself `viewer_patience_seconds` after the
     last viewer. `lifeline_fd` is a pipe's read end; when the other end is closed, the collector
     ends. `sample_interval_seconds` is fleet time. `api_pace` scales the spacing of API calls;
-    below 1 is for a simulator only.
+    below 1 is for a simulator only. `absence_deadline_seconds` is how long the proof of a destroy
+    is waited for before the target is looked at again.
     """
 
     store_path: Path

@@ -1,31 +1,30 @@
 """Passes over the instance list, and what they prove."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 
 from fleetui.collector.health import HealthBoard, Part
+from fleetui.domain.clock import Clock
 from fleetui.domain.instance import WalkOutcome
+from fleetui.domain.intent import Event
 from fleetui.vast.client import VastClient, WalkResult
 from fleetui.vast.errors import VastError
-from fleetui.vast.inventory import Changes, Inventory
+from fleetui.vast.inventory import Inventory
 
 log = logging.getLogger(__name__)
 
 
-class CompleteWalk:
-    """The ids that the newest complete walk listed; `started` is the loop's time."""
-
-    def __init__(self, started: float, ids: frozenset[int]) -> None:
-        self.started = started
-        self.ids = ids
+LEAST_PAUSE_SECONDS = 2.0
+"""Between two walks, however urgently the next is asked for."""
 
 
 class Walks:
-    """Walks every interval, or sooner on request, and hands results on in order.
+    """Walks every interval, or sooner on request, and settles whom the walks miss.
 
-    `on_walk(result, changes)` gets every walk, failed ones too; `on_gone(instance_id)` gets an
-    id once its absence is proven (two complete walks and a single answer that says so).
+    `on_walk(result, events)` gets every walk, failed ones too; `on_gone(event)` gets the proof of
+    an absence: two complete walks and a single answer that says so.
     """
 
     def __init__(
@@ -36,60 +35,87 @@ class Walks:
         interval_seconds: float,
         account_interval_seconds: float,
         health: HealthBoard,
-        on_walk: Callable[[WalkResult, Changes], None],
-        on_gone: Callable[[int], None],
+        clock: Clock,
+        on_walk: Callable[[WalkResult, tuple[Event, ...]], None],
+        on_gone: Callable[[Event], None],
     ) -> None:
         self._client = client
         self._inventory = inventory
         self._interval = interval_seconds
         self._account_interval = account_interval_seconds
         self._health = health
+        self._clock = clock
         self._on_walk = on_walk
         self._on_gone = on_gone
         self._asked = asyncio.Event()
-        self._turn = asyncio.Event()
-        self._newest: CompleteWalk | None = None
+        self._news = asyncio.Event()
+        self._listed: frozenset[int] = frozenset()
+        self.listed_since = float("-inf")
+        """When the newest complete walk began, in the loop's time."""
 
     def ask(self) -> None:
         """Ask for a walk before the interval ends; the client's limiter still rules."""
         self._asked.set()
 
-    async def complete_since(self, loop_time: float) -> CompleteWalk:
-        """Ask for and wait for a complete walk that started after that time of the loop."""
-        while self._newest is None or self._newest.started < loop_time:
+    async def absence_proven(self, instance_id: int, *, loop_time: float) -> bool:
+        """Wait for the proof that an instance is gone.
+
+        False: a complete walk that began after that time of the loop still lists it.
+        """
+        while instance_id in self._inventory:
+            if self.listed_since >= loop_time and instance_id in self._listed:
+                return False
             self.ask()
-            await self._turn.wait()
-        return self._newest
+            await self._news.wait()
+        return True
 
     async def run(self) -> None:
         """Walk until cancelled."""
         while True:
             self._asked.clear()
             await self.walk()
-            try:
-                async with asyncio.timeout(self._interval):
+            pause = min(LEAST_PAUSE_SECONDS, self._interval)
+            await asyncio.sleep(pause)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._interval - pause):
                     await self._asked.wait()
-            except TimeoutError:
-                pass
 
     async def walk(self) -> None:
-        """Do one walk and settle its suspects."""
+        """Do one walk."""
         started = asyncio.get_running_loop().time()
         result = await self._client.walk()
-        self._health.walked(result.walk)
-        changes = self._inventory.apply(result)
-        self._on_walk(result, changes)
-        for instance_id in changes.suspects:
-            presence = await self._client.single(instance_id, urgent=False)
-            if self._inventory.confirm(instance_id, presence):
-                self._on_gone(instance_id)
+        self._health.walked(result)
+        self._on_walk(result, self._inventory.apply(result))
         if result.walk.outcome is WalkOutcome.COMPLETE:
-            ids = frozenset(instance.instance_id for instance in result.instances)
-            self._newest = CompleteWalk(started, ids)
+            self._listed = frozenset(instance.instance_id for instance in result.instances)
+            self.listed_since = started
         else:
             log.warning("walk failed: %s", result.walk.error)
-        turn, self._turn = self._turn, asyncio.Event()
-        turn.set()
+        self._tell()
+
+    async def settle_suspects(self) -> None:
+        """Look once after each walk at whoever is missed, until cancelled.
+
+        Beside the walks: each look costs two seconds of its own, and a list that came back short
+        must not keep the next one from setting it right.
+        """
+        while True:
+            news = self._news
+            for instance_id in self._inventory.suspects:
+                if self._inventory.is_suspect(instance_id):
+                    await self._look(instance_id)
+            await news.wait()
+
+    async def _look(self, instance_id: int) -> None:
+        presence = await self._client.single(instance_id)
+        event = self._inventory.confirm(instance_id, presence, self._clock.now())
+        if event is not None:
+            self._on_gone(event)
+            self._tell()
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
     async def watch_account(self) -> None:
         """Ask for the balance now and then until cancelled."""

@@ -71,6 +71,11 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     odd: SafeText | None = None
     """Why this row could not be read in full; `None` for a well-shaped row."""
 
+    @property
+    def is_start_queued(self) -> bool:
+        """Whether it waits for its machine's GPUs: meant to run, its contract still stopped."""
+        return self.intended_status == "running" and self.cur_state == "stopped"
+
 
 class WalkOutcome(StrEnum):
     """How a pass over the instance list ended."""

@@ -68,3 +68,5 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     findings: int = 0
     acting: SafeText | None = None
     """The word for an intent under way, e.g. `destroying`."""
+    odd: SafeText | None = None
+    """Why the API's row could not be read in full."""

@@ -54,6 +54,7 @@ def fleet_row(
         finding_summary=None if top is None else top.summary,
         findings=len(reading.findings),
         acting=acting,
+        odd=instance.odd,
     )
 
 

@@ -19,8 +19,11 @@ API_FAULTS = {
     "partial_walk": "the list lacks its last row while the total counts it",
     "broken_page": "every page but the first answers 500",
     "row_vanishes": "the list lacks the given instances and does not count them",
+    "vanishes_mid_walk": "the list has the given rows on its first page's call only",
+    "appears_mid_walk": "the list has the given rows on all but its first page's call",
     "odd_rows": "the given rows (or all) hold nulls, words and hostile text for numbers",
-    "queued": "an action answers 200 with success false and does nothing",
+    "refused": "an action answers 200 with success false and does nothing",
+    "queued": "a start waits, as on a busy machine, until this is off; a stop cancels it",
     "lost_answer": "an action is done, and the connection cut instead of an answer",
 }
 SSH_FAULTS = {

@@ -18,7 +18,7 @@ from fleetui.domain.clock import ScaledClock
 from fleetui.simulator.control import Control
 from fleetui.simulator.doors import Doors, SshPorts
 from fleetui.simulator.faults import Faults
-from fleetui.simulator.vast_api import VastApi
+from fleetui.simulator.vast_api import ALL_SCOPES, READ_SCOPES, VastApi
 from fleetui.simulator.world import MakeHost, World
 
 LOOPBACK = "127.0.0.1"
@@ -122,7 +122,8 @@ async def serving(
     faults = Faults()
     ssh = cast.make_ssh(public_key)
     doors = Doors(world, faults, ssh)
-    api = VastApi(world, faults, key, pace=pace)
+    read_key = secrets.token_hex(32)
+    api = VastApi(world, faults, {key: ALL_SCOPES, read_key: READ_SCOPES}, pace=pace)
     control = Control(world, faults, api, doors)
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(ssh.aclose)
@@ -134,6 +135,7 @@ async def serving(
         environment = {
             "VAST_URL": api_url,
             "VAST_API_KEY": key,
+            "FLEETUI_READ_KEY": read_key,
             "FLEETUI_CONTROL_URL": control_url,
             "FLEETUI_CLOCK": str(clock),
         }

@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,23 @@ from fleetui.simulator.rate_limits import LEAST_SPACING, RateLimits
 from fleetui.simulator.rows import MODELS
 from fleetui.simulator.world import Rental, World
 
+Scopes = frozenset[str]
+READ_SCOPES = frozenset({"instance_read", "user_read"})
+ALL_SCOPES = READ_SCOPES | {"instance_write", "misc"}
+SCOPE_OF = {
+    "GET list": "instance_read",
+    "GET single": "instance_read",
+    "GET account": "user_read",
+    "search": "misc",
+}
+"""The permission of an endpoint, `instance_write` unless named (facts: vast_api.md 1.5)."""
 RECORDED = 2000
 LABEL_LIMIT = 1024
 _HTML = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
 _LOGIN = {"success": False, "error": "auth_error", "msg": "This action requires login."}
 _BAD_KEY = {"success": False, "error": "auth_error", "msg": "Invalid user key"}
 _NO_INSTANCE = {"success": False, "error": "no_such_instance", "msg": "No such instance"}
+_REFUSED = {"success": False, "msg": "The machine does not take this now."}
 _QUEUED = {
     "success": False,
     "msg": "Required resources are currently unavailable, state change queued.",
@@ -32,6 +43,12 @@ _DEPRECATED = {
     "error": "deprecated_endpoint",
     "msg": "/api/v0/instances/ is deprecated. Use /api/v1/instances/ instead.",
 }
+_NOT_PERMITTED = {
+    "success": False,
+    "error": "not_authorized",
+    "msg": "Your API key does not permit this action.",
+}
+_SCOPES = web.RequestKey("scopes", frozenset[str])
 _PUBLIC = "/api/v0/gpu_names/unique/"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -49,15 +66,18 @@ class Recorded:
 
 
 class VastApi:
-    """Serves one account's world to whoever holds `key`.
+    """Serves one account's world to whoever holds one of the `keys`.
 
-    `world.real` times the rate limits; `pace` scales them for tests.
+    Each key has its permissions. `world.real` times the rate limits; `pace` scales them for
+    tests.
     """
 
-    def __init__(self, world: World, faults: Faults, key: str, *, pace: float = 1.0) -> None:
+    def __init__(
+        self, world: World, faults: Faults, keys: Mapping[str, Scopes], *, pace: float = 1.0
+    ) -> None:
         self._world = world
         self._faults = faults
-        self._key = key
+        self._keys = keys
         self._limits = RateLimits(world.real, pace)
         self.recorded: deque[Recorded] = deque(maxlen=RECORDED)
         self.app = web.Application(middlewares=[self._record, self._gate])
@@ -103,6 +123,7 @@ class VastApi:
     @web.middleware
     async def _gate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let the faults act, then do what the real server does before any route."""
+        self._start_queued()
         slow = self._faults.take("slow")
         if slow is not None:
             await asyncio.sleep(slow.value or 5.0)
@@ -119,9 +140,11 @@ class VastApi:
             return await handler(request)
         if not given:
             return _answer(_LOGIN, status=403)
-        if not hmac.compare_digest(given.encode(), f"Bearer {self._key}".encode()):
-            return _answer(_BAD_KEY, status=404)
-        return await handler(request)
+        for key, scopes in self._keys.items():
+            if hmac.compare_digest(given.encode(), f"Bearer {key}".encode()):
+                request[_SCOPES] = scopes
+                return await handler(request)
+        return _answer(_BAD_KEY, status=404)
 
     def _broken(self) -> web.Response | None:
         take = self._faults.take
@@ -144,6 +167,8 @@ class VastApi:
 
     def _limited(self, endpoint: str, handler: Handler) -> Handler:
         async def limited(request: web.Request) -> web.StreamResponse:
+            if SCOPE_OF.get(endpoint, "instance_write") not in request[_SCOPES]:
+                return _answer(_NOT_PERMITTED, status=403)
             identity = f"{request.headers.get('Authorization')} {request.remote}"
             left = self._limits.wait(identity, endpoint)
             if left > 0:
@@ -159,13 +184,8 @@ class VastApi:
             return _answer({"success": True, "instances": None})
         if request.query.get("after_token") and self._faults.take("broken_page"):
             return _refusal(500, "server_error", "Internal error")
-        vanished = self._faults.take("row_vanishes")
-        empty = self._faults.take("empty_list")
-        rentals = [] if empty else self._world.listed()
         rows = [
-            self._row(rental)
-            for rental in rentals
-            if vanished is None or not vanished.hits(rental.instance_id)
+            self._row(rental) for rental in self._listed(mid_walk="after_token" in request.query)
         ]
         try:
             answer = listing.page(rows, request.query)
@@ -175,6 +195,18 @@ class VastApi:
             answer["instances"] = answer["instances"][:-1]
             answer["instances_found"] = len(answer["instances"])
         return _answer(answer)
+
+    def _listed(self, *, mid_walk: bool) -> list[Rental]:
+        """Return what the list admits to have."""
+        if self._faults.take("empty_list"):
+            return []
+        hiding = ["row_vanishes", "vanishes_mid_walk" if mid_walk else "appears_mid_walk"]
+        faults = [fault for name in hiding if (fault := self._faults.take(name))]
+        return [
+            rental
+            for rental in self._world.listed()
+            if not any(fault.hits(rental.instance_id) for fault in faults)
+        ]
 
     def _row(self, rental: Rental) -> dict[str, Any]:
         row = self._world.row(rental)
@@ -212,10 +244,20 @@ class VastApi:
                 return _refusal(400, "label_too_long", f"more than {LABEL_LIMIT} characters")
             rental.fields["label"] = None if label in (None, "") else str(label)
         if state == "stopped":
+            rental.start_queued = False
             rental.host.stop(now)
         elif state == "running":
+            if self._faults.get("queued", rental.instance_id):
+                rental.start_queued = True
+                return _answer(_QUEUED)
             rental.host.start(now)
         return None
+
+    def _start_queued(self) -> None:
+        for rental in self._world.listed():
+            if rental.start_queued and not self._faults.get("queued", rental.instance_id):
+                rental.start_queued = False
+                rental.host.start(self._world.clock.now())
 
     async def _reboot(self, request: web.Request) -> web.StreamResponse:
         return self._act(request, lambda rental: rental.host.reboot(self._world.clock.now()))
@@ -229,8 +271,8 @@ class VastApi:
         rental = self._world.living(_id(request))
         if rental is None:
             return _answer(_NO_INSTANCE, status=404)
-        if self._faults.take("queued", rental.instance_id):
-            return _answer(_QUEUED)
+        if self._faults.take("refused", rental.instance_id):
+            return _answer(_REFUSED)
         refused = act(rental)
         if self._faults.take("lost_answer", rental.instance_id):
             return _cut(request)

@@ -50,6 +50,8 @@ class Rental:
     ssh_port: int = 0
     chosen: tuple[str, ...] = ()
     """Fields besides the label that the renter set."""
+    start_queued: bool = False
+    """A start was asked for and waits for the machine's GPUs."""
     destroyed_at: float | None = None
     """Real time (monotonic) of the destroy; the row lingers a little longer."""
 
@@ -158,6 +160,8 @@ class World:
         row = rental.fields | dict(rental.host.api_view(now)) | {"id": rental.instance_id}
         # What the renter chose wins over what the host says of itself.
         row |= {name: rental.fields[name] for name in ("label", *rental.chosen)}
+        if rental.start_queued:
+            row |= {"intended_status": "running", "next_state": "running"}
         if rental.destroyed_at is not None:
             row |= {"intended_status": "stopped", "cur_state": "unloaded", "next_state": "stopped"}
             row |= {"actual_status": "exited"}

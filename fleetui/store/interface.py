@@ -56,6 +56,8 @@ class CollectorHealth(msgspec.Struct, frozen=True, kw_only=True):
     ssh_wanted: int = 0
     walks_complete: int = 0
     walks_failed: int = 0
+    rows_odd: int = 0
+    """Rows of the newest complete walk that could not be read in full."""
     log_bytes: int = 0
     log_bytes_dropped: int = 0
     balance: float | None = None

@@ -54,12 +54,14 @@ class ActionResult:
     """Answer to an action.
 
     `code` is the HTTP status, 401 for whatever way the API refuses the key, and `None` when no
-    answer came: then the call may or may not have been taken.
+    answer came: then the call may or may not have been taken. `queued` is a start that the API
+    keeps, to do (and bill) it when the machine's GPUs are free (facts: section 5.2).
     """
 
     ok: bool
     text: SafeText
     code: int | None = None
+    queued: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ class Trouble(StrEnum):
     """Kinds of unusable answers."""
 
     AUTH = "auth"
+    SCOPE = "scope"
     RATE_LIMITED = "rate_limited"
     NO_SUCH_INSTANCE = "no_such_instance"
     REFUSED = "refused"
@@ -69,6 +70,8 @@ def classify(status: int, headers: Mapping[str, str], data: object, raw: bytes) 
     fields: Mapping[object, object] = data if isinstance(data, Mapping) else {}
     error = fields.get("error")
     said = _said(fields, raw)
+    if status == 403 and error not in (None, "auth_error"):
+        return _problem(Trouble.SCOPE, status, f"the key may not do this (403): {said}")
     if status in (401, 403) or error == "auth_error" or _session_ended(status, said):
         return _problem(Trouble.AUTH, status, f"the API refuses the key ({status}): {said}")
     if status == 429:

@@ -1,7 +1,6 @@
 """What is known of the fleet, and what a walk changes in it. Pure: no I/O, no time of its own."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fleetui.domain.instance import Instance, WalkOutcome
 from fleetui.domain.intent import Event
@@ -9,18 +8,7 @@ from fleetui.domain.text import sanitise
 from fleetui.vast.answers import Presence, PresenceKind, WalkResult
 
 WALKS_TO_SUSPECT = 2
-MOST_SUSPECTS = 10
-"""Suspects handed out after one walk; each costs a single look at two seconds' spacing."""
 _PRICE_STEP = 1e-6
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What a walk changed: rows seen, ids that need a single look, events for the timeline."""
-
-    upserts: tuple[Instance, ...] = ()
-    suspects: tuple[int, ...] = ()
-    events: tuple[Event, ...] = ()
 
 
 class Inventory:
@@ -33,7 +21,19 @@ class Inventory:
         self._known = {instance.instance_id: instance for instance, _ in known}
         self._misses: dict[int, int] = {}
         self._stopping: set[int] = set()
-        self._turn = 0
+
+    @property
+    def suspects(self) -> tuple[int, ...]:
+        """Ids that two complete walks missed and that a single look shall settle."""
+        return tuple(sorted(key for key in self._misses if self.is_suspect(key)))
+
+    def __contains__(self, instance_id: int) -> bool:
+        """Whether an instance is known and not proven gone."""
+        return instance_id in self._known
+
+    def is_suspect(self, instance_id: int) -> bool:
+        """Whether an id is still missed by two walks."""
+        return self._misses.get(instance_id, 0) >= WALKS_TO_SUSPECT
 
     @property
     def instances(self) -> tuple[Instance, ...]:
@@ -44,10 +44,14 @@ class Inventory:
         """Note that somebody here asked for a stop, so that it is not taken for an outbid."""
         self._stopping.add(instance_id)
 
-    def apply(self, result: WalkResult) -> Changes:
-        """Take in a walk; a failed one changes nothing."""
+    def learn(self, instance: Instance) -> None:
+        """Note an instance that a single look found before any walk did."""
+        self._known.setdefault(instance.instance_id, instance)
+
+    def apply(self, result: WalkResult) -> tuple[Event, ...]:
+        """Take in a walk and say what it changed; a failed one changes nothing."""
         if result.walk.outcome is not WalkOutcome.COMPLETE:
-            return Changes()
+            return ()
         at = result.walk.ended_at
         events: list[Event] = []
         for instance in result.instances:
@@ -59,32 +63,22 @@ class Inventory:
             listed = {instance.instance_id for instance in result.instances}
             for instance_id in self._known.keys() - listed:
                 self._misses[instance_id] = self._misses.get(instance_id, 0) + 1
-        return Changes(result.instances, self._suspects(), tuple(events))
+        return tuple(events)
 
-    def confirm(self, instance_id: int, presence: Presence) -> bool:
-        """Weigh a single look at a suspect; true when its absence is now proven.
+    def confirm(self, instance_id: int, presence: Presence, at: float) -> Event | None:
+        """Weigh a single look at a suspect; the event says that its absence is now proven.
 
         It is forgotten then. A look that finds it clears the suspicion; one that does not tell
-        leaves it for the next walk.
+        leaves it.
         """
         if presence.kind is PresenceKind.PRESENT:
             self._misses.pop(instance_id, None)
-            return False
-        missed = self._misses.get(instance_id, 0) >= WALKS_TO_SUSPECT
-        if presence.kind is not PresenceKind.GONE or not missed:
-            return False
+        if presence.kind is not PresenceKind.GONE or not self.is_suspect(instance_id):
+            return None
         del self._misses[instance_id]
-        del self._known[instance_id]
         self._stopping.discard(instance_id)
-        return True
-
-    def _suspects(self) -> tuple[int, ...]:
-        """Choose whom to look at, taking turns when there are too many."""
-        due = sorted(key for key, count in self._misses.items() if count >= WALKS_TO_SUSPECT)
-        if len(due) <= MOST_SUSPECTS:
-            return tuple(due)
-        self._turn = (self._turn + MOST_SUSPECTS) % len(due)
-        return tuple((due + due)[self._turn : self._turn + MOST_SUSPECTS])
+        text = "gone: two complete walks and a single look do not find it"
+        return _event(at, "gone", self._known.pop(instance_id), text)
 
     def _differences(self, before: Instance | None, now: Instance, at: float) -> list[Event]:
         if before is None:

@@ -15,19 +15,23 @@ _CALM_CALLS = 20
 
 
 class Endpoint(Enum):
-    """What the API limits by: method and route, with the least seconds between two calls."""
+    """What the API limits by: method and route, with the least seconds between two calls.
 
-    LIST = ("GET list", 1.0)
-    SINGLE = ("GET single", 2.0)
-    DESTROY = ("DELETE", 3.0)
-    MANAGE = ("PUT manage", 1.0)
-    REBOOT = ("PUT reboot", 1.0)
-    RECYCLE = ("PUT recycle", 1.0)
-    ACCOUNT = ("GET account", 1.0)
+    `scope` is the permission a key needs for it (facts: vast_api.md section 1.5).
+    """
 
-    def __init__(self, title: str, spacing: float) -> None:
+    LIST = ("GET list", 1.0, "instance_read")
+    SINGLE = ("GET single", 2.0, "instance_read")
+    DESTROY = ("DELETE", 3.0, "instance_write")
+    MANAGE = ("PUT manage", 1.0, "instance_write")
+    REBOOT = ("PUT reboot", 1.0, "instance_write")
+    RECYCLE = ("PUT recycle", 1.0, "instance_write")
+    ACCOUNT = ("GET account", 1.0, "user_read")
+
+    def __init__(self, title: str, spacing: float, scope: str) -> None:
         self.title = title
         self.spacing = spacing
+        self.scope = scope
 
 
 class LimiterFullError(Exception):

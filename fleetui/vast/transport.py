@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -116,6 +116,9 @@ class Transport:
         except ValueError:
             data = None
         problem = classify(status, headers, data, raw.replace(key.reveal().encode(), b"***"))
+        if problem is not None and problem.trouble is Trouble.SCOPE:
+            text = f"{problem.text}; it needs the permission {call.endpoint.scope}"
+            problem = replace(problem, text=sanitise(text, 400))
         return Reply(data if isinstance(data, dict) else {}, problem, status)
 
     async def _follow(self, call: Call, key: Secret) -> tuple[int, httpx.Headers, bytes]:

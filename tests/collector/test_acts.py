@@ -96,7 +96,7 @@ async def test_lost_answer_is_resolved_by_looking(fleet: Simulated, tmp_path: Pa
 async def test_a_refusal_of_the_api_is_a_failure(fleet: Simulated, tmp_path: Path) -> None:
     async with collecting(fleet.settings(tmp_path)) as run:
         instance, *_ = await some_running(run)
-        await fleet.fault("queued")
+        await fleet.fault("refused")
         for verb in (Verb.DESTROY, Verb.STOP):
             intent = await run.settled(await run.intend(verb, instance))
             assert intent.state is IntentState.FAILED, intent.result
@@ -105,48 +105,107 @@ async def test_a_refusal_of_the_api_is_a_failure(fleet: Simulated, tmp_path: Pat
         assert not any(row.acting for row in rows if row.instance_id != instance.instance_id)
 
 
-async def test_unconfirmed_destroy_is_unknown_and_the_row_stays(
+async def test_a_destroy_stays_under_way_until_its_absence_is_proven(
     fleet: Simulated, tmp_path: Path
 ) -> None:
     settings = fleet.settings(tmp_path)
-    async with collecting(settings, absence_deadline_seconds=2.0) as run:
+    async with collecting(settings, absence_deadline_seconds=1.0) as run:
         instance, *_ = await some_running(run)
         # Walks stay partial, so nothing proves an absence.
         await fleet.fault("partial_walk")
-        intent = await run.settled(await run.intend(Verb.DESTROY, instance))
-        assert intent.state is IntentState.UNKNOWN, intent.result
-        rows = (await run.store.fleet()).rows
-        assert instance.instance_id in {row.instance_id for row in rows}
+        asked = await run.intend(Verb.DESTROY, instance)
+
+        async def taken() -> bool:
+            return fleet.destroyed(instance.instance_id)
+
+        await run.until(taken, "the API was asked")
+        walks = await failed_walks(run)
+
+        async def walked() -> bool:
+            return await failed_walks(run) >= walks + 3
+
+        await run.until(walked, "more walks failed")
+        intent = await run.store.intent(asked)
+        assert intent is not None
+        assert intent.state is IntentState.RUNNING
+        (row,) = [
+            row for row in (await run.store.fleet()).rows if row.instance_id == instance.instance_id
+        ]
+        assert row.acting == "destroying"
+        await fleet.fault("partial_walk", on=False)
+        assert (await run.settled(asked)).state is IntentState.DONE
+
+        async def told() -> bool:
+            events = await run.store.events(instance_id=instance.instance_id)
+            return [event.kind for event in events].count("gone") == 1
+
+        await run.until(told, "the timeline has its end")
 
 
-async def test_what_an_earlier_run_left_is_looked_at_and_not_repeated(
+async def failed_walks(run: Collecting) -> int:
+    health = (await run.store.fleet()).health
+    return health.walks_failed if health is not None else 0
+
+
+async def test_what_an_earlier_run_left_is_looked_at_first(
     fleet: Simulated, tmp_path: Path
 ) -> None:
     settings = fleet.settings(tmp_path)
     async with collecting(settings) as run:
-        kept, dropped, *_ = await some_running(run, 2)
-    # A collector that died right after it had claimed both.
+        confirmed, renamed, dropped, *_ = await some_running(run, 3)
+    # A collector that died right after it had claimed them all.
     dead = await SqliteStore.open(settings.store_path, clock=settings.clock)
     lease = await dead.take_lease("dead", 1.0)
     assert lease is not None
     asked = [
-        await intend(dead, settings.clock, Verb.DESTROY, kept),
+        await intend(dead, settings.clock, Verb.DESTROY, confirmed),
+        await intend(dead, settings.clock, Verb.DESTROY, renamed),
         await intend(dead, settings.clock, Verb.DESTROY, dropped),
-        await intend(dead, settings.clock, Verb.RESTART_DAEMON, kept),
+        await intend(dead, settings.clock, Verb.RESTART_DAEMON, renamed),
     ]
-    assert len(await dead.claim(lease)) == 3
+    assert len(await dead.claim(lease)) == 4
     await dead.close()
     fleet.serving.world.destroy(dropped.instance_id)
-    async with collecting(
-        settings, verify_deadline_seconds=2.0, absence_deadline_seconds=6.0
-    ) as run:
-        stays, gone, restart = [await run.settled(one) for one in asked]
+    fleet.serving.world.rentals[renamed.instance_id].fields["label"] = "somebody else's"
+    async with collecting(settings, verify_deadline_seconds=2.0) as run:
+        goes_on, kept, gone, restart = [await run.settled(one) for one in asked]
         assert gone.state is IntentState.DONE, gone.result
-        assert stays.state is IntentState.UNKNOWN, stays.result
+        assert not fleet.destroyed(dropped.instance_id)
+        assert goes_on.state is IntentState.DONE, goes_on.result
+        assert fleet.destroyed(confirmed.instance_id)
+        assert kept.state is IntentState.REFUSED, kept.result
+        assert not fleet.destroyed(renamed.instance_id)
         assert restart.state is IntentState.UNKNOWN, restart.result
         assert "not tried again" in str(restart.result)
-        assert not fleet.destroyed(kept.instance_id)
-        assert not fleet.destroyed(dropped.instance_id)
+
+
+async def test_a_queued_start_is_shown_and_can_be_cancelled(
+    fleet: Simulated, tmp_path: Path
+) -> None:
+    async with collecting(fleet.settings(tmp_path)) as run:
+        instance, *_ = await some_running(run)
+
+        async def shown(word: str | None) -> bool:
+            rows = (await run.store.fleet()).rows
+            return word in [row.acting for row in rows if row.instance_id == instance.instance_id]
+
+        async def became(asked: str, state: IntentState) -> bool:
+            intent = await run.store.intent(asked)
+            return intent is not None and intent.state is state
+
+        stopped = await run.settled(await run.intend(Verb.STOP, instance))
+        assert stopped.state is IntentState.DONE, stopped.result
+        await fleet.fault("queued")
+        cancelled = await run.intend(Verb.START, instance)
+        await run.until(partial(shown, "start queued"), "it is shown as queued")
+        assert "a stop cancels" in str((await run.settled(cancelled)).result)
+        await run.settled(await run.intend(Verb.STOP, instance))
+        await run.until(partial(became, cancelled, IntentState.FAILED), "it is cancelled")
+        await run.until(partial(shown, None), "it is not queued any more")
+        waiting = await run.intend(Verb.START, instance)
+        await run.until(partial(shown, "start queued"), "it is queued again")
+        await fleet.fault("queued", on=False)
+        await run.until(partial(became, waiting, IntentState.DONE), "it runs")
 
 
 async def test_label_stop_and_start(fleet: Simulated, tmp_path: Path) -> None:

@@ -118,11 +118,33 @@ async def test_actions_act() -> None:
 async def test_success_false_under_200_is_a_failure() -> None:
     async with pretend_vast(1) as served, client_of(served.environment["VAST_URL"]) as client:
         (one,) = served.world.rentals
+        served.faults.switch_on("refused")
+        for result in (await client.destroy(one), await client.set_state(one, "stopped")):
+            assert (result.ok, result.queued, result.code) == (False, False, 200)
+            assert "does not take this" in result.text
+        assert served.world.living(one)
+
+
+async def test_a_start_may_be_queued_and_cancelled() -> None:
+    async with pretend_vast(1) as served, client_of(served.environment["VAST_URL"]) as client:
+        (one,) = served.world.rentals
+
+        async def row() -> tuple[str, bool]:
+            instance = (await client.look(one)).instance
+            assert instance is not None
+            return str(instance.actual_status), instance.is_start_queued
+
         served.faults.switch_on("queued")
-        result = await client.set_state(one, "running")
-        assert not result.ok
-        assert "queued" in result.text
-        assert result.code == 200
+        assert (await client.set_state(one, "stopped")).ok
+        for _ in range(2):
+            result = await client.set_state(one, "running")
+            assert (result.ok, result.queued) == (False, True)
+            assert await row() == ("stopped", True)
+            assert (await client.set_state(one, "stopped")).ok
+            assert await row() == ("stopped", False)
+        assert (await client.set_state(one, "running")).queued
+        served.faults.switch_off()
+        assert await row() == ("running", False)
 
 
 async def test_what_is_not_idempotent_is_sent_once() -> None:
@@ -188,6 +210,40 @@ async def test_the_key_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
             served.faults.switch_on("api_down")
             await client.single(1)
         assert KEY not in caplog.text
+
+
+async def test_a_look_ahead_of_an_act_spares_the_single_lane() -> None:
+    async with pretend_vast(30) as served, client_of(served.environment["VAST_URL"]) as client:
+        one, other = sorted(served.world.rentals)[:2]
+        present = await client.look(one)
+        assert present.instance is not None
+        assert present.instance.instance_id == one
+        assert [call.path for call in served.api.recorded] == ["/api/v1/instances/"]
+        served.world.destroy(other)
+        served.faults.switch_on("row_vanishes", instances=[one, other])
+        assert (await client.look(one)).kind is PresenceKind.PRESENT
+        assert (await client.look(other)).kind is PresenceKind.GONE
+        served.faults.switch_on("html")
+        assert (await client.look(one)).kind is PresenceKind.UNKNOWN
+
+
+async def test_a_narrow_key_reads_and_what_it_lacks_is_named() -> None:
+    async with pretend_vast(1) as served:
+        url, narrow = served.environment["VAST_URL"], served.environment["FLEETUI_READ_KEY"]
+        (one,) = served.world.rentals
+        async with client_of(url, key=narrow) as client:
+            assert (await client.walk()).walk.outcome is WalkOutcome.COMPLETE
+            assert (await client.account()).credit is not None
+            for act in (client.destroy, client.reboot, client.recycle):
+                result = await act(one)
+                assert (result.ok, result.code) == (False, 403)
+                assert "it needs the permission instance_write" in result.text
+            assert served.world.living(one)
+        async with client_of(url, key=None, write_key=KEY) as client:
+            assert (await client.walk()).walk.outcome is WalkOutcome.COMPLETE
+        async with client_of(url, key=narrow, write_key=KEY) as client:
+            assert (await client.walk()).walk.outcome is WalkOutcome.COMPLETE
+            assert (await client.destroy(one)).ok
 
 
 async def test_reading_and_acting_use_their_own_keys() -> None:
