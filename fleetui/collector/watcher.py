@@ -29,6 +29,7 @@ LINK_RETRY_SECONDS = 15.0
 REVIEW_SECONDS = {"watched": 0.5, "changed": 1.0, "quiet": 5.0}
 """How often a reading is made: while somebody looks, after news, and for silence itself."""
 NEVER = float("-inf")
+START_QUEUED = SafeText("start queued")
 
 MakeLink = Callable[[int, LinkSink, Mapping[str, StreamPosition]], HostLink]
 
@@ -189,9 +190,10 @@ class Watcher:
         pending.add_events(self.sink.take_events())
         self._reading = reading
         pending.add_readings([reading])
-        row = fleet_row(
-            self.instance, reading, row_seen_at=self.row_seen_at or 0.0, acting=self._acting
-        )
+        acting = self._acting
+        if acting is None and self.instance.is_start_queued:
+            acting = START_QUEUED
+        row = fleet_row(self.instance, reading, row_seen_at=self.row_seen_at or 0.0, acting=acting)
         if row != self._row:
             self._row = row
             pending.add_rows([row])
