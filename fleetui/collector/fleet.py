@@ -11,7 +11,7 @@ from fleetui.collector.publisher import Publisher
 from fleetui.collector.resume import Resumed, refeed
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.clock import Clock
-from fleetui.domain.instance import Instance, WalkOutcome
+from fleetui.domain.instance import Instance, Walk, WalkOutcome
 from fleetui.domain.intent import Event
 from fleetui.domain.reading import Reading
 from fleetui.domain.stream import StreamPosition
@@ -51,6 +51,10 @@ class Fleet:
         self._sample_interval = sample_interval_seconds
         self._watchers: dict[int, Watcher] = {}
         self._departed: dict[int, tuple[StreamPosition, ...]] = {}
+        self.newest_walk: Walk | None = None
+        self.failed_walks = 0
+        """Failed ones since the last complete one; `failing_since` is the first one's begin."""
+        self.failing_since: float | None = None
 
     def __iter__(self) -> Iterator[Watcher]:
         return iter(tuple(self._watchers.values()))
@@ -74,6 +78,12 @@ class Fleet:
         """Take a walk. A failed one changes no row: they stay, with their age."""
         pending = self._publisher.pending
         pending.set_walk(result.walk)
+        self.newest_walk = result.walk
+        if result.walk.outcome is WalkOutcome.COMPLETE:
+            self.failed_walks, self.failing_since = 0, None
+        else:
+            self.failed_walks += 1
+            self.failing_since = self.failing_since or result.walk.started_at
         pending.add_events(events)
         if result.walk.outcome is not WalkOutcome.COMPLETE:
             return

@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Iterable
 
+from fleetui.domain.finding_record import FleetFinding
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import Event
 from fleetui.domain.reading import FleetRow, Reading
@@ -32,6 +33,7 @@ class Pending:
         self._gone: set[int] = set()
         self._events: deque[Event] = deque(maxlen=EVENT_LIMIT)
         self._samples: deque[Sample] = deque(maxlen=SAMPLE_LIMIT)
+        self._fleet_findings: tuple[FleetFinding, ...] | None = None
         self._walk: Walk | None = None
         self.size = 0
         self.pushed_out = 0
@@ -46,6 +48,7 @@ class Pending:
             or self._events
             or self._samples
             or self._walk
+            or self._fleet_findings is not None
         )
 
     def size_of(self, instance_id: int) -> int:
@@ -86,6 +89,10 @@ class Pending:
         """Add chart points."""
         self._samples.extend(samples)
 
+    def set_fleet_findings(self, findings: tuple[FleetFinding, ...]) -> None:
+        """Set all faults of the fleet as a whole that stand now."""
+        self._fleet_findings = findings
+
     def set_walk(self, walk: Walk) -> None:
         """Set the newest walk."""
         self._walk = walk
@@ -103,6 +110,7 @@ class Pending:
             positions=positions,
             events=tuple(self._events),
             samples=tuple(self._samples),
+            fleet_findings=self._fleet_findings,
             walk=self._walk,
             health=health,
         )
@@ -110,6 +118,7 @@ class Pending:
             held.clear()
         self._events.clear()
         self._samples.clear()
+        self._fleet_findings = None
         self._walk = None
         return batch
 

@@ -18,6 +18,7 @@ from fleetui.collector.intents import Executor
 from fleetui.collector.lifetime import End
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.settings import CollectorSettings
+from fleetui.collector.survey import Survey
 from fleetui.collector.walks import Walks
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.instance import Instance
@@ -249,6 +250,7 @@ async def _start_parts(
     _start(group, "review", fleet.review())
     _start(group, "viewers", fleet.heed_viewers(store))
     _start(group, "memory", fleet.settle_memory())
+    _start(group, "survey", Survey(fleet, publisher, settings.clock).run(store))
     _start(group, "intents", executor.run())
     if settings.auto:
         _start(group, "lifetime", _end_after_viewers(store, settings.viewer_patience_seconds))

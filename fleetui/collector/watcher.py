@@ -16,6 +16,7 @@ from fleetui.domain.stage import Stage
 from fleetui.domain.stream import StreamPosition
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.profiles.model import Profile
+from fleetui.reading.case import Difference
 from fleetui.reading.reader import Reader
 from fleetui.reading.summary import fleet_row, sample
 from fleetui.ssh.link import HostLink, LinkSink
@@ -168,6 +169,16 @@ class Watcher:
     def stage(self) -> Stage | None:
         """The stage of the newest reading."""
         return self._reading.stage if self._reading is not None else None
+
+    @property
+    def reading(self) -> Reading | None:
+        """The newest reading."""
+        return self._reading
+
+    def observe_siblings(self, differences: tuple[Difference, ...]) -> None:
+        """Take in what it differs from the rest of the fleet."""
+        if self.reader.observe_siblings(differences):
+            self.sink.changed = True
 
     def review(self, loop_time: float, stretch: float = 1.0) -> None:
         """Make and queue a reading and a row when one is due.

@@ -32,6 +32,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     newest_byte_at: float | None = None
     newest_byte_source: str | None = None
     clock_skew_seconds: float | None = None
+    traits: dict[str, str] = {}
+    """What can be compared with siblings: image, driver, daemon era, configuration."""
 
 
 class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -23,6 +23,19 @@ class StreamTail(msgspec.Struct, frozen=True, kw_only=True):
     grown_at: float | None = None
 
 
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A trait in which an instance differs from most of its siblings.
+
+    `alike` of the `siblings` whose trait is known have the `usual` value.
+    """
+
+    trait: str
+    own: str
+    usual: str
+    siblings: int
+    alike: int
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence on one instance.
 
@@ -51,3 +64,4 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     instance: Instance | None = None
     ssh: SshOutcome | None = None
     restarts: tuple[float, ...] = ()
+    differences: tuple[Difference, ...] = ()

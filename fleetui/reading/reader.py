@@ -19,9 +19,10 @@ from fleetui.domain.stream import Fact, LogChunk
 from fleetui.domain.text import SafeText
 from fleetui.logs.matcher import compiled
 from fleetui.profiles.model import Profile, Rule
-from fleetui.reading.case import Case
+from fleetui.reading.case import Case, Difference
 from fleetui.reading.facts import Facts, fact_of_look
 from fleetui.reading.findings import diagnose
+from fleetui.reading.findings.siblings import traits_of
 from fleetui.reading.progress import Work
 from fleetui.reading.rates import StatusCounters, completion_rates
 from fleetui.reading.row import row_stage
@@ -79,6 +80,7 @@ class Reader:
         self._gone_at: float | None = None
         self._ssh: SshOutcome | None = None
         self._restarts: tuple[float, ...] = ()
+        self._differences: tuple[Difference, ...] = ()
         self._skew: float | None = None
         self._changes = 0
         self._diagnosed: tuple[tuple[int, int, bool], float, tuple[Finding, ...]] | None = None
@@ -159,6 +161,14 @@ class Reader:
         self._restarts = (*self._restarts[-KEPT_RESTARTS + 1 :], at)
         self._changes += 1
 
+    def observe_siblings(self, differences: tuple[Difference, ...]) -> bool:
+        """Take in what the instance differs from its siblings; tell whether that is news."""
+        if differences == self._differences:
+            return False
+        self._differences = differences
+        self._changes += 1
+        return True
+
     def gone(self, at: float) -> None:
         """Take that the instance is proved to be gone."""
         self._gone_at = at
@@ -220,6 +230,7 @@ class Reader:
             newest_byte_at=newest.grown_at if newest else None,
             newest_byte_source=newest.path if newest else None,
             clock_skew_seconds=self._skew,
+            traits=traits_of(case),
         )
 
     def _case(self, now: float, *, live: bool) -> Case:
@@ -246,6 +257,7 @@ class Reader:
             instance=self._instance,
             ssh=self._ssh,
             restarts=self._restarts,
+            differences=self._differences,
         )
 
     def _findings(self, case: Case, *, live: bool) -> tuple[Finding, ...]:

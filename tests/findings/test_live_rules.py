@@ -24,7 +24,6 @@ from fleetui.domain.stream import Fact
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.reading.case import Case, StreamTail
 from fleetui.reading.findings import diagnose
-from fleetui.reading.findings.risk import config_drift
 
 NOW = 1_800_000_000.0
 GIB = 1 << 30
@@ -297,17 +296,6 @@ def test_dead_host_explains_dead_ssh() -> None:
     findings = diagnose(case(Stage.RUNNING, ssh=outcome, instance=offline))
     assert [one.category for one in findings] == ["vast_host_offline"]
     assert any(proof.source == "ssh" for proof in findings[0].evidence)
-
-
-def test_siblings_that_differ() -> None:
-    usual = case(Stage.RUNNING, era="N", instance=row(image="curio-cuzk:latest"))
-    odd = case(Stage.RUNNING, era="O", instance=row(image="curio-cuzk:latest"))
-    finding = config_drift(odd, [usual] * 4)
-    assert finding is not None
-    assert finding.category == "config_drift"
-    assert finding.severity is Severity.INFO
-    assert config_drift(usual, [usual, usual, odd]) is None
-    assert config_drift(odd, [usual]) is None
 
 
 def test_cards_that_differ_in_one_host() -> None:

@@ -1,13 +1,14 @@
 """What is not broken yet: memory, disk, deadline, driver, and siblings that differ."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.stage import Stage
 from fleetui.reading.case import Case
 from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import Clues, make, proof_of, remark
+from fleetui.reading.findings.siblings import shown
 
 GIB = 1 << 30
 _KIB_IN_GIB = 1 << 20
@@ -34,6 +35,7 @@ def look(clues: Clues) -> Iterator[Finding]:
     yield from _deadline(clues)
     yield from _driver(clues)
     yield from _mixed(clues)
+    yield from _drift(clues)
 
 
 def _memory(clues: Clues) -> Iterator[Finding]:
@@ -187,35 +189,21 @@ def _mixed(clues: Clues) -> Iterator[Finding]:
         )
 
 
-def config_drift(case: Case, siblings: Sequence[Case]) -> Finding | None:
-    """Compare one instance with others of its fleet: image, daemon's era, driver.
-
-    A trait that more than half of at least three siblings share and this one does not is drift.
-    """
-    own = _traits(case)
-    others = [_traits(sibling) for sibling in siblings]
-    if len(others) < 3:
-        return None
-    for name, value in own.items():
-        values = [traits[name] for traits in others if traits[name] is not None]
-        if value is None or len(values) < 3:
-            continue
-        usual = max(set(values), key=lambda one: (values.count(one), one))
-        if usual != value and values.count(usual) * 2 > len(values):
-            return make(
-                "config_drift",
-                evidence=[remark("vast", f"{name}: {value}; siblings: {usual}")],
-                summary=f"Its {name} is {value}, while {values.count(usual)} of {len(values)} "
-                f"siblings have {usual}",
-            )
-    return None
-
-
-def _traits(case: Case) -> dict[str, str | None]:
-    instance = case.instance
-    driver = instance.driver_version if instance is not None else None
-    return {
-        "image": str(instance.image) if instance is not None and instance.image else None,
-        "daemon era": case.era,
-        "driver": driver.split(".", 1)[0] if driver else None,
-    }
+def _drift(clues: Clues) -> Iterator[Finding]:
+    """Name what sets the instance apart from its siblings."""
+    differences = clues.case.differences
+    if not differences:
+        return
+    told = [
+        f"its {one.trait} is {shown(one.own)}, while {one.alike} of {one.siblings} siblings have "
+        f"{shown(one.usual)}"
+        for one in differences
+    ]
+    yield make(
+        "config_drift",
+        evidence=[
+            remark("fleet", f"{one.trait}: {one.own}; siblings: {one.usual}") for one in differences
+        ],
+        confidence=0.8,
+        summary=f"It differs from its siblings: {'; '.join(told)}",
+    )

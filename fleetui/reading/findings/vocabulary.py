@@ -47,6 +47,7 @@ class _Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     explains: dict[str, list[str]]
     pairs: _Pairs
     recovery: _Recovery
+    shared: dict[str, str]
     category: dict[str, _Entry]
 
 
@@ -74,6 +75,10 @@ CATEGORIES: dict[str, Category] = {
 
 HEALED_BY_PROOFS: frozenset[str] = _DOCUMENT.recovery.proofs_heal
 """Categories that a later good proof shows to be over."""
+
+
+SHARED_CAUSES: dict[str, str] = _DOCUMENT.shared
+"""What usually is behind a category that many hosts have at once; `any` for all others."""
 
 
 def explains(cause: str, consequence: str) -> bool:
