@@ -1,4 +1,4 @@
-"""Stores host keys as they are first seen, beside the book that the links consult."""
+"""Stores host keys, beside the book that the links consult."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ RETRY_SECONDS = 2.0
 
 
 class HostKeyKeeper:
-    """Writes keys of first use to the store; tries again while the store is in trouble."""
+    """Writes host keys to the store; an empty text says that a key is forgotten."""
 
     def __init__(self, store: CollectorStore, lease: Lease) -> None:
         self._store = store
@@ -17,9 +17,19 @@ class HostKeyKeeper:
         self._news = asyncio.Event()
 
     def keep(self, instance_id: int, key: str) -> None:
-        """Store a key soon."""
+        """Store a key of first use soon; tried again while the store is in trouble."""
         self._waiting[instance_id] = key
         self._news.set()
+
+    async def keep_now(self, instance_id: int, key: str) -> None:
+        """Store a key, in place of one that waits.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+            StoreError: it is not stored.
+        """
+        await self._store.accept_host_key(self._lease, instance_id, key)
+        self._waiting.pop(instance_id, None)
 
     async def run(self) -> None:
         """Store keys until cancelled.

@@ -4,18 +4,24 @@ An address may belong to another renter's container by the time it is used (fact
 section 4.2), so the key is bound to the instance, not to the address.
 """
 
+import base64
+import hashlib
 from collections.abc import Mapping
 
 import asyncssh
 
 
 class HostKeyBook:
-    """Host keys by instance id, as OpenSSH public key text without comment."""
+    """Host keys by instance id, as OpenSSH public key text without comment.
+
+    An empty text in `known` is a key that was forgotten.
+    """
 
     def __init__(self, known: Mapping[int, str] | None = None) -> None:
         self._known = {
             instance_id: plain_key(key) for instance_id, key in (known or {}).items() if key
         }
+        self._refused: dict[int, str] = {}
 
     def get(self, instance_id: int) -> str | None:
         """Return the key an instance showed first; `None` before the first login."""
@@ -30,10 +36,25 @@ class HostKeyBook:
         plain = plain_key(key)
         if self._known.setdefault(instance_id, plain) != plain:
             raise ValueError(f"instance {instance_id} has another host key")
+        self._refused.pop(instance_id, None)
 
     def forget(self, instance_id: int) -> None:
-        """Drop a key, after the operator or a recycle made a new one legitimate."""
+        """Drop a key, after a recycle made a new one legitimate: the next login binds anew."""
         self._known.pop(instance_id, None)
+        self._refused.pop(instance_id, None)
+
+    def refuse(self, instance_id: int, key: str) -> None:
+        """Note the key that an instance showed in place of the bound one."""
+        self._refused[instance_id] = plain_key(key)
+
+    def refused(self, instance_id: int) -> str | None:
+        """Return the key last shown in place of the bound one, `None` when there was none."""
+        return self._refused.get(instance_id)
+
+    def accept(self, instance_id: int, key: str) -> None:
+        """Bind a key in place of the bound one, because the operator said so."""
+        self._known[instance_id] = plain_key(key)
+        self._refused.pop(instance_id, None)
 
 
 def plain_key(key: str) -> str:
@@ -46,19 +67,34 @@ def key_text(key: asyncssh.SSHKey) -> str:
     return plain_key(key.export_public_key("openssh").decode("ascii", "replace"))
 
 
+def fingerprint(key: str) -> str:
+    """Return the SHA256 fingerprint of a public key text, as `ssh-keygen -l` shows it."""
+    try:
+        digest = hashlib.sha256(base64.b64decode(key.split()[1])).digest()
+    except (IndexError, ValueError):
+        return "(unreadable)"
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
 class HostKeyCheck(asyncssh.SSHClient):
     """Decides about the host key of one login.
 
     After the handshake `seen` is the key the server showed, and `changed` tells that it is not
     the one bound to the instance (the login has then been refused before any key was offered).
-    `lost_because` says later why the connection ended.
+    `wants_keys` tells that the server took no key but would have taken another. `lost_because`
+    says later why the connection ended.
     """
 
     def __init__(self, expected: str | None) -> None:
-        self._expected = expected
+        self.expected = expected
         self.seen: str | None = None
         self.changed = False
+        self.wants_keys = False
         self.lost_because: str | None = None
+
+    def public_key_auth_requested(self) -> None:
+        """Note that the server asks for one more key; there is none."""
+        self.wants_keys = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Keep why the connection ended."""
@@ -71,7 +107,7 @@ class HostKeyCheck(asyncssh.SSHClient):
         """Accept the bound key; with none bound, any (first use)."""
         del host, addr, port
         self.seen = key_text(key)
-        self.changed = self._expected is not None and self.seen != self._expected
+        self.changed = self.expected is not None and self.seen != self.expected
         return not self.changed
 
 

@@ -176,9 +176,11 @@ class HostLink:
             self._report(SshState.CONNECTING, address, None)
             expected = self._host_keys.get(self._instance_id)
             try:
-                async with self._gate.slot():
+                async with self._gate.slot(address.host, suspect=self._attempts > 0):
                     logged_in = await self._login.connect(address, expected)
             except LoginError as failure:
+                if failure.other_key is not None:
+                    self._host_keys.refuse(self._instance_id, failure.other_key)
                 failures.append((failure, address))
                 continue
             self._last_good = address

@@ -9,7 +9,7 @@ from fleetui.domain.host import SshState
 from fleetui.domain.instance import SshAddress
 from fleetui.domain.text import sanitise
 from fleetui.ssh import algorithms
-from fleetui.ssh.host_keys import HostKeyCheck, host_key_algorithms
+from fleetui.ssh.host_keys import HostKeyCheck, fingerprint, host_key_algorithms
 from fleetui.ssh.keys import KeyRing, load_keys
 from fleetui.ssh.outcome import detail_of, state_of
 from fleetui.ssh.settings import SshSettings
@@ -18,12 +18,16 @@ _KEYS_AGAIN_SECONDS = 30.0
 
 
 class LoginError(Exception):
-    """A login failed; `state` says how, `detail` in the client's own words."""
+    """A login failed; `state` says how, `detail` in words.
 
-    def __init__(self, state: SshState, detail: str) -> None:
+    `other_key` is the host key that was shown in place of the bound one.
+    """
+
+    def __init__(self, state: SshState, detail: str, *, other_key: str | None = None) -> None:
         super().__init__(detail)
         self.state = state
         self.detail = sanitise(detail, 300)
+        self.other_key = other_key
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,18 @@ class LoggedIn:
 
 
 class Login:
-    """Logs in to hosts with one set of keys and options; one object serves the whole fleet."""
+    """Logs in to hosts with one set of keys and options; one object serves the whole fleet.
+
+    Keys are read once, and again after one of them could not be used or a host refused them all:
+    the operator may have added one, and the agent may be another by now.
+    """
 
     def __init__(self, settings: SshSettings) -> None:
         self._settings = settings
         self._lock = asyncio.Lock()
         self._ring: KeyRing | None = None
         self._loaded_at = 0.0
+        self._refused = False
         self._options: asyncssh.SSHClientConnectionOptions | None = None
 
     async def connect(self, address: SshAddress, expected_key: str | None) -> LoggedIn:
@@ -67,7 +76,13 @@ class Login:
             )
         except (OSError, asyncssh.Error, ValueError) as error:
             state = state_of(error, key_changed=check.changed)
-            raise LoginError(state, _explain(state, error, check, ring)) from error
+            if state is SshState.AUTH_FAILED:
+                self._refused = True
+            raise LoginError(
+                state,
+                _explain(state, error, check, ring),
+                other_key=check.seen if check.changed else None,
+            ) from error
         return LoggedIn(connection, check)
 
     def close(self) -> None:
@@ -78,15 +93,21 @@ class Login:
     async def _prepare(self) -> tuple[asyncssh.SSHClientConnectionOptions, KeyRing]:
         async with self._lock:
             now = asyncio.get_running_loop().time()
-            stale = self._ring is not None and bool(self._ring.problems)
-            if self._ring is None or (stale and now - self._loaded_at > _KEYS_AGAIN_SECONDS):
+            ring, options = self._ring, self._options
+            doubtful = ring is not None and (self._refused or bool(ring.problems))
+            if (
+                ring is None
+                or options is None
+                or (doubtful and now - self._loaded_at > _KEYS_AGAIN_SECONDS)
+            ):
+                # A login under way with a key of the old agent connection may fail; it is tried
+                # again like any other.
                 self.close()
-                self._ring = await load_keys(self._settings)
+                self._refused = False
                 self._loaded_at = now
-                self._options = await _make_options(self._settings, self._ring)
-            if self._options is None:
-                self._options = await _make_options(self._settings, self._ring)
-            return self._options, self._ring
+                ring = self._ring = await load_keys(self._settings)
+                options = self._options = await _make_options(self._settings, ring)
+            return options, ring
 
 
 async def _make_options(
@@ -121,13 +142,17 @@ async def _make_options(
 
 
 def _explain(state: SshState, error: BaseException, check: HostKeyCheck, ring: KeyRing) -> str:
-    if state is SshState.HOST_KEY_CHANGED:
-        seen = f" ({check.seen})" if check.seen else ""
-        return f"the host key is not the one this instance showed first{seen}"
-    text = detail_of(error)
-    if state is SshState.AUTH_FAILED:
-        offered = len(ring.pairs)
-        text = f"{text}; {offered} key{'' if offered == 1 else 's'} offered"
-        if ring.problems:
-            text = f"{text}; {'; '.join(ring.problems)}"
-    return text
+    if state is SshState.HOST_KEY_CHANGED and check.seen and check.expected:
+        return (
+            f"the host shows key {fingerprint(check.seen)}, but this instance showed "
+            f"{fingerprint(check.expected)} first; nothing was sent"
+        )
+    if state is not SshState.AUTH_FAILED:
+        return detail_of(error)
+    offered = len(ring.pairs)
+    count = f"{offered} key{'' if offered == 1 else 's'} offered"
+    if isinstance(error, asyncssh.PermissionDenied) and not check.wants_keys:
+        text = f"the host does not let a key in, it asks for something else ({count})"
+    else:
+        text = f"the host takes none of our keys ({count})"
+    return "; ".join((text, *ring.problems))

@@ -8,6 +8,8 @@ import asyncssh
 from fleetui.domain.host import SshState
 
 _PERMANENT = (SshState.HOST_KEY_CHANGED, SshState.AUTH_FAILED)
+_TOO_MANY_TRIES = "too many authentication failures"
+"""What OpenSSH says at `MaxAuthTries`, as a protocol error."""
 TELLING = (
     SshState.HOST_KEY_CHANGED,
     SshState.AUTH_FAILED,
@@ -20,7 +22,7 @@ TELLING = (
 
 
 def state_of(error: BaseException, *, key_changed: bool = False) -> SshState:
-    """Name the state that an exception of a connect or of a live connection stands for.
+    """Name the state that an exception of a login stands for.
 
     A server that ends the connection during the handshake counts as refusing: that is what an
     sshd without free slots and a proxy without its instance do.
@@ -29,13 +31,15 @@ def state_of(error: BaseException, *, key_changed: bool = False) -> SshState:
         return SshState.HOST_KEY_CHANGED
     if isinstance(error, asyncssh.PermissionDenied):
         return SshState.AUTH_FAILED
+    if isinstance(error, asyncssh.DisconnectError) and _TOO_MANY_TRIES in error.reason.lower():
+        return SshState.AUTH_FAILED
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
         return SshState.TIMED_OUT
     if isinstance(error, asyncssh.ConnectionLost):
         return SshState.LOST
     if isinstance(error, asyncssh.DisconnectError):
         return SshState.REFUSED
-    if isinstance(error, socket.gaierror):
+    if isinstance(error, socket.gaierror | UnicodeError):
         return SshState.NO_ADDRESS
     if isinstance(error, OSError):
         return SshState.REFUSED
@@ -43,9 +47,19 @@ def state_of(error: BaseException, *, key_changed: bool = False) -> SshState:
 
 
 def detail_of(error: BaseException) -> str:
-    """Return the client's own words, never empty."""
-    if isinstance(error, TimeoutError) and not str(error):
+    """Say what happened, in plain words where the client's own are not."""
+    if isinstance(error, TimeoutError) and not error.args:
         return "no answer in time"
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens at this port"
+    if isinstance(error, ConnectionResetError):
+        return "the host hung up before the login (no free slot, or no SSH behind this port)"
+    if isinstance(error, socket.gaierror):
+        return f"the host's name cannot be resolved: {error.strerror}"
+    if isinstance(error, UnicodeError):
+        return "the host's name cannot be resolved: it is not a name"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return str(error) or type(error).__name__
 
 

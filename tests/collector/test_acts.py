@@ -238,11 +238,25 @@ async def test_changed_host_key_is_refused_until_accepted(fleet: Simulated, tmp_
         )
         refused = await run.settled(await run.intend(Verb.RESTART_DAEMON, instance))
         assert refused.state is IntentState.REFUSED, refused.result
-        intent = await run.settled(await run.intend(Verb.ACCEPT_HOST_KEY, instance))
+        other = sanitise("SHA256:of another key")
+        wrong = await run.intend(Verb.ACCEPT_HOST_KEY, instance, argument=other)
+        refused = await run.settled(wrong)
+        assert refused.state is IntentState.REFUSED, refused.result
+        shown = str(refused.result).split()[6]
+        intent = await run.settled(await run.intend(Verb.ACCEPT_HOST_KEY, instance, argument=shown))
         assert intent.state is IntentState.DONE, intent.result
         await run.until(partial(ssh_is, run, instance, SshState.CONNECTED), "a new login")
+    # A run that knows nothing but the store keeps to the new key.
+    begun = fleet.clock.now()
+    async with collecting(fleet.settings(tmp_path)) as run:
+        await run.until(
+            partial(ssh_is, run, instance, SshState.CONNECTED, since=begun), "a login with it"
+        )
+        nothing = await run.settled(await run.intend(Verb.ACCEPT_HOST_KEY, instance))
+        assert nothing.state is IntentState.REFUSED, nothing.result
 
 
-async def ssh_is(run: Collecting, instance: Instance, state: SshState) -> bool:
+async def ssh_is(run: Collecting, instance: Instance, state: SshState, since: float = 0.0) -> bool:
     reading = await run.store.reading(instance.instance_id)
-    return reading is not None and reading.ssh is not None and reading.ssh.state is state
+    outcome = reading.ssh if reading is not None else None
+    return outcome is not None and outcome.state is state and outcome.at > since

@@ -277,6 +277,9 @@ def test_rows_of_the_api(instance: Instance, category: str | None) -> None:
         (SshState.AUTH_FAILED, 1, 900.0, "ssh_auth_failed", Severity.WARNING),
         (SshState.AUTH_FAILED, 4, 900.0, "ssh_auth_failed", Severity.CRITICAL),
         (SshState.HOST_KEY_CHANGED, 1, 900.0, "ssh_host_key_changed", Severity.CRITICAL),
+        (SshState.LOST, 5, 900.0, "ssh_unreachable", Severity.WARNING),
+        (SshState.NO_ADDRESS, 0, 60.0, None, None),
+        (SshState.NO_ADDRESS, 0, 900.0, "ssh_unreachable", Severity.WARNING),
     ],
 )
 def test_our_own_connection(

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import asyncssh
@@ -16,8 +17,7 @@ from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.ssh.backoff import Backoff
 from fleetui.ssh.follow import Positions
 from fleetui.ssh.frames import FileFrame, FrameError, GoneFrame
-from fleetui.ssh.gate import HandshakeGate
-from fleetui.ssh.host_keys import HostKeyBook
+from fleetui.ssh.host_keys import HostKeyBook, fingerprint
 from fleetui.ssh.keys import load_keys
 from fleetui.ssh.outcome import detail_of, state_of
 from fleetui.ssh.probe import ProbeError, ProbeParser, without_own
@@ -69,26 +69,6 @@ async def test_keys_of_an_agent_open_the_door(shared_sshd: Sshd, tmp_path: Path)
         await agent.wait()
 
 
-async def test_the_gate_bounds_handshakes() -> None:
-    gate = HandshakeGate(3, spread_seconds=0.0)
-    most = 0
-    full = asyncio.Event()
-
-    async def handshake() -> None:
-        nonlocal most
-        async with gate.slot():
-            most = max(most, gate.active)
-            if most == 3:
-                full.set()
-            await full.wait()
-
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        for _ in range(20):
-            group.create_task(handshake())
-    assert most == 3
-    assert gate.active == 0
-
-
 @given(st.floats(0.01, 10), st.floats(0.01, 100), st.floats(0, 1), st.integers(1, 3000))
 def test_pauses_grow_to_their_limit(first: float, limit: float, jitter: float, tries: int) -> None:
     backoff = Backoff(first, limit, jitter=lambda: jitter)
@@ -105,6 +85,7 @@ def test_pauses_grow_to_their_limit(first: float, limit: float, jitter: float, t
     [
         (asyncssh.PermissionDenied("no"), SshState.AUTH_FAILED),
         (asyncssh.HostKeyNotVerifiable("other"), SshState.HOST_KEY_CHANGED),
+        (asyncssh.ProtocolError("Too many authentication failures"), SshState.AUTH_FAILED),
         (asyncssh.ConnectionLost("gone"), SshState.LOST),
         (asyncssh.KeyExchangeFailed("none in common"), SshState.REFUSED),
         (ConnectionRefusedError(111, "refused"), SshState.REFUSED),
@@ -112,6 +93,7 @@ def test_pauses_grow_to_their_limit(first: float, limit: float, jitter: float, t
         (TimeoutError(), SshState.TIMED_OUT),
         (TimeoutError(110, "timed out"), SshState.TIMED_OUT),
         (socket.gaierror(-2, "unknown"), SshState.NO_ADDRESS),
+        (UnicodeError("label too long"), SshState.NO_ADDRESS),
         (OSError(113, "no route"), SshState.REFUSED),
         (ValueError("odd"), SshState.LOST),
     ],
@@ -122,14 +104,27 @@ def test_each_failure_has_its_state(error: Exception, state: SshState) -> None:
     assert state_of(error, key_changed=True) is SshState.HOST_KEY_CHANGED
 
 
-def test_a_bound_host_key_is_not_replaced() -> None:
-    book = HostKeyBook({1: "ssh-ed25519 AAAA a comment"})
+def test_a_bound_host_key_is_replaced_by_the_operator_only() -> None:
+    book = HostKeyBook({1: "ssh-ed25519 AAAA a comment", 2: ""})
     book.trust(1, "ssh-ed25519 AAAA other comment")
     with pytest.raises(ValueError, match="another host key"):
         book.trust(1, "ssh-ed25519 BBBB")
-    assert book.get(1) == "ssh-ed25519 AAAA"
+    assert (book.get(1), book.get(2)) == ("ssh-ed25519 AAAA", None)
+    book.refuse(1, "ssh-ed25519 BBBB")
+    assert (book.get(1), book.refused(1)) == ("ssh-ed25519 AAAA", "ssh-ed25519 BBBB")
+    book.accept(1, "ssh-ed25519 BBBB")
+    assert (book.get(1), book.refused(1)) == ("ssh-ed25519 BBBB", None)
     book.forget(1)
     assert book.get(1) is None
+
+
+def test_fingerprints_are_those_of_openssh(tmp_path: Path) -> None:
+    public = make_key(tmp_path / "key").with_suffix(".pub")
+    words = subprocess.run(
+        ["ssh-keygen", "-l", "-f", str(public)], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert fingerprint(public.read_text()) == words[1]
+    assert fingerprint("no key") == fingerprint("") == "(unreadable)"
 
 
 def frame(offset: int, data: bytes, *, before: bytes = b"", identity: str = "1:2:3") -> FileFrame:

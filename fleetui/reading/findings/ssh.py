@@ -8,6 +8,34 @@ from fleetui.reading.findings.clues import Clues, make, proof_of, remark
 
 _TRIES = 3
 _GRACE_SECONDS = 120.0
+_UNREACHABLE = {
+    SshState.REFUSED: (
+        "refuses",
+        (
+            "Nothing serves SSH at this port: ask the Vast API for state and address, which change "
+            "on every start, and see that the image starts sshd."
+        ),
+    ),
+    SshState.TIMED_OUT: (
+        "does not answer",
+        (
+            "The machine, its network or its firewall is down, or the address is another's by now: "
+            "ask the Vast API for state and address, and try the proxy's address by hand."
+        ),
+    ),
+    SshState.LOST: (
+        "keeps closing",
+        (
+            "The connection breaks again and again: look at the host's load and memory, and at the "
+            "network between here and there."
+        ),
+    ),
+}
+"""State to what SSH does there and what to do about it."""
+_NO_ADDRESS = (
+    "Look whether the Vast API shows `ports` or `ssh_host` for it and whether names are resolved "
+    "here; an instance made without SSH must be made anew with runtype `ssh_direct`."
+)
 
 
 def look(clues: Clues) -> Iterator[Finding]:
@@ -56,23 +84,31 @@ def _outcome(clues: Clues, outcome: SshOutcome) -> Iterator[Finding]:
             "ssh_auth_failed",
             evidence=[said],
             severity=Severity.WARNING if outcome.attempts < 2 else None,
-            summary=f"SSH at {outcome.address or 'the instance'} answers but refuses the key "
-            f"({outcome.attempts} tries)",
+            summary=f"SSH at {outcome.address or 'the instance'} answers, but "
+            f"{outcome.detail or 'refuses the key'} ({outcome.attempts} tries)",
         )
-    elif outcome.state in (SshState.REFUSED, SshState.TIMED_OUT, SshState.LOST):
-        instance = clues.case.instance
-        running = instance is None or instance.actual_status == "running"
-        fresh = (
-            instance is not None
-            and instance.uptime_seconds is not None
-            and instance.uptime_seconds < _GRACE_SECONDS
+    elif outcome.state in _UNREACHABLE and outcome.attempts >= _TRIES and _should_answer(clues):
+        word, advice = _UNREACHABLE[outcome.state]
+        where = outcome.address or "the instance"
+        yield make(
+            "ssh_unreachable",
+            evidence=[said],
+            summary=f"SSH at {where} {word} ({outcome.attempts} tries) while Vast says it runs",
+            advice=advice,
         )
-        if running and not fresh and outcome.attempts >= _TRIES:
-            word = {SshState.REFUSED: "refuses", SshState.TIMED_OUT: "does not answer"}
-            yield make(
-                "ssh_unreachable",
-                evidence=[said],
-                summary=f"SSH at {outcome.address or 'the instance'} "
-                f"{word.get(outcome.state, 'keeps closing')} ({outcome.attempts} tries) while "
-                "Vast says it runs",
-            )
+    elif outcome.state is SshState.NO_ADDRESS and _should_answer(clues):
+        yield make(
+            "ssh_unreachable",
+            evidence=[said],
+            summary="There is no SSH address to try while Vast says the instance runs",
+            advice=_NO_ADDRESS,
+        )
+
+
+def _should_answer(clues: Clues) -> bool:
+    """Tell whether the host has had the time to come up."""
+    instance = clues.case.instance
+    running = instance is None or instance.actual_status == "running"
+    uptime = instance.uptime_seconds if instance is not None else None
+    fresh = uptime is not None and uptime < _GRACE_SECONDS
+    return running and not fresh
