@@ -3,9 +3,9 @@
 import asyncio
 
 from fleetui.collector.acts import Course, Tools, done, failed, guard, queued, refused, unsure
+from fleetui.domain.host_key import fingerprint
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Intent, Verb
-from fleetui.ssh.host_keys import fingerprint
 from fleetui.store.interface import FenceLostError, StoreError
 from fleetui.vast.client import ActionResult, PresenceKind
 

@@ -28,6 +28,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What the act costs, line by line."""
     command: str = ""
     """What will run."""
+    argument: SafeText | None = None
 
     @property
     def words(self) -> str:
@@ -85,7 +86,14 @@ def request(verb: Verb, rows: Sequence[FleetRow], subject: Subject | None, now: 
         loss = _loss_of_accepting(subject)
     else:
         loss = _loss_of_one(verb, rows[0])
-    return Request(verb=verb, rows=tuple(rows), loss=tuple(loss), command=_command(verb, rows))
+    outcome = subject.reading.ssh if subject and subject.reading else None
+    return Request(
+        verb=verb,
+        rows=tuple(rows),
+        loss=tuple(loss),
+        command=_command(verb, rows),
+        argument=outcome.other_key if outcome and verb is Verb.ACCEPT_HOST_KEY else None,
+    )
 
 
 def _ids(rows: Sequence[FleetRow]) -> str:
@@ -107,7 +115,7 @@ def _command(verb: Verb, rows: Sequence[FleetRow]) -> str:
             word = verb.value
             call = f"PUT /api/v0/instances/{word}/{target}/ (vastai {word} instance {target})"
         case Verb.ACCEPT_HOST_KEY:
-            call = "nothing on the host: the next login binds the key that is shown then"
+            call = "nothing on the host: the key it showed instead is bound, and no other"
         case _:
             call = "the profile's restart script over SSH"
     return call + each

@@ -228,7 +228,7 @@ class FleetApp(DiffOutputApp):
     def _confirmed(self, asked: Request, live: Sequence[int]) -> None:
         now = self.state.now()
         intents = tuple(
-            new_intent(row, asked.verb, self.actor, now)
+            new_intent(row, asked.verb, self.actor, now, asked.argument)
             for row in asked.rows
             if row.instance_id in live
         )

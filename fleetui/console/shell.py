@@ -1,9 +1,6 @@
 """The operator's own SSH shell on an instance: the command, with the bound host key checked."""
 
 import asyncio
-import base64
-import binascii
-import hashlib
 import shlex
 import signal
 import tempfile
@@ -58,16 +55,6 @@ def known_hosts_line(address: SshAddress, key: str) -> str:
     """Return the line of a known_hosts file that binds the key to the address."""
     name = address.host if address.port == 22 else f"[{address.host}]:{address.port}"
     return f"{name} {key}\n"
-
-
-def fingerprint(key: str) -> str:
-    """Return a key's SHA-256 fingerprint as OpenSSH prints it."""
-    try:
-        blob = base64.b64decode(key.split()[1], validate=True)
-    except (IndexError, binascii.Error):
-        return "unreadable key"
-    digest = base64.b64encode(hashlib.sha256(blob).digest()).decode("ascii")
-    return "SHA256:" + digest.rstrip("=")
 
 
 def ssh_command(

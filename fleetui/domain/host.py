@@ -22,13 +22,15 @@ class SshState(StrEnum):
 
 
 class SshOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The last word on the connection, with the client's own text as detail."""
+    """The last word on the connection, with the reason in words as detail."""
 
     state: SshState
     at: float
     address: str | None = None
     detail: SafeText | None = None
     attempts: int = 0
+    other_key: SafeText | None = None
+    """Fingerprint of the host key that was shown in place of the bound one."""
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

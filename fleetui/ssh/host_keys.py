@@ -4,8 +4,6 @@ An address may belong to another renter's container by the time it is used (fact
 section 4.2), so the key is bound to the instance, not to the address.
 """
 
-import base64
-import hashlib
 from collections.abc import Mapping
 
 import asyncssh
@@ -65,15 +63,6 @@ def plain_key(key: str) -> str:
 def key_text(key: asyncssh.SSHKey) -> str:
     """Return the text that is kept of a public key."""
     return plain_key(key.export_public_key("openssh").decode("ascii", "replace"))
-
-
-def fingerprint(key: str) -> str:
-    """Return the SHA256 fingerprint of a public key text, as `ssh-keygen -l` shows it."""
-    try:
-        digest = hashlib.sha256(base64.b64decode(key.split()[1])).digest()
-    except (IndexError, ValueError):
-        return "(unreadable)"
-    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
 class HostKeyCheck(asyncssh.SSHClient):

@@ -10,6 +10,7 @@ import asyncssh
 
 from fleetui.domain.clock import Clock
 from fleetui.domain.host import SshOutcome, SshState
+from fleetui.domain.host_key import fingerprint
 from fleetui.domain.instance import SshAddress
 from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.domain.text import SafeText, sanitise
@@ -173,7 +174,9 @@ class HostLink:
         """
         failures: list[tuple[LoginError, SshAddress]] = []
         for address in sorted(addresses, key=lambda other: other != self._last_good):
-            self._report(SshState.CONNECTING, address, None)
+            if not self._attempts:
+                # While a failure lasts it stays the last word: a finding must not come and go.
+                self._report(SshState.CONNECTING, address, None)
             expected = self._host_keys.get(self._instance_id)
             try:
                 async with self._gate.slot(address.host, suspect=self._attempts > 0):
@@ -187,7 +190,8 @@ class HostLink:
             return address, logged_in
         self._attempts += 1
         worst, where = min(failures, key=lambda item: TELLING.index(item[0].state))
-        self._report(worst.state, where, worst.detail)
+        other = fingerprint(worst.other_key) if worst.other_key is not None else None
+        self._report(worst.state, where, worst.detail, other_key=other)
         raise worst
 
     async def _serve(self, address: SshAddress, logged_in: LoggedIn) -> float:
@@ -259,7 +263,14 @@ class HostLink:
             self._host_keys.trust(self._instance_id, key)
             self._sink.host_key(self._instance_id, key)
 
-    def _report(self, state: SshState, address: SshAddress | None, detail: str | None) -> None:
+    def _report(
+        self,
+        state: SshState,
+        address: SshAddress | None,
+        detail: str | None,
+        *,
+        other_key: str | None = None,
+    ) -> None:
         self._sink.outcome(
             SshOutcome(
                 state=state,
@@ -267,6 +278,7 @@ class HostLink:
                 address=f"{address.host}:{address.port}" if address else None,
                 detail=sanitise(detail, 300) if detail else None,
                 attempts=self._attempts,
+                other_key=sanitise(other_key) if other_key else None,
             )
         )
 

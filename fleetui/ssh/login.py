@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import asyncssh
 
 from fleetui.domain.host import SshState
+from fleetui.domain.host_key import fingerprint
 from fleetui.domain.instance import SshAddress
 from fleetui.domain.text import sanitise
 from fleetui.ssh import algorithms
-from fleetui.ssh.host_keys import HostKeyCheck, fingerprint, host_key_algorithms
+from fleetui.ssh.host_keys import HostKeyCheck, host_key_algorithms
 from fleetui.ssh.keys import KeyRing, load_keys
 from fleetui.ssh.outcome import detail_of, state_of
 from fleetui.ssh.settings import SshSettings

@@ -12,7 +12,6 @@ from fleetui.console.shell import (
     ShellSettings,
     ShellTarget,
     copyable_command,
-    fingerprint,
     known_hosts_line,
     shell_target,
     ssh_command,
@@ -43,15 +42,6 @@ def test_without_address_or_key_it_says_what_is_missing() -> None:
         shell_target(Instance(instance_id=7), 7, KEY)
     with pytest.raises(ShellRefusedError, match="no host key is bound"):
         shell_target(Instance(instance_id=7, ssh_addresses=(DIRECT,)), 7, None)
-
-
-def test_a_fingerprint_is_the_one_that_ssh_prints(tmp_path: Path) -> None:
-    key = make_key(tmp_path / "key").with_suffix(".pub")
-    said = subprocess.run(
-        ["ssh-keygen", "-lf", key], capture_output=True, text=True, check=True, timeout=30
-    ).stdout
-    assert fingerprint(key.read_text()) in said
-    assert fingerprint("nonsense") == "unreadable key"
 
 
 @pytest.fixture

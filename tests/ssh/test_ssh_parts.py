@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetui.domain.host import SshState
+from fleetui.domain.host_key import fingerprint
 from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.ssh.backoff import Backoff
 from fleetui.ssh.follow import Positions
 from fleetui.ssh.frames import FileFrame, FrameError, GoneFrame
-from fleetui.ssh.host_keys import HostKeyBook, fingerprint
+from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.keys import load_keys
 from fleetui.ssh.outcome import detail_of, state_of
 from fleetui.ssh.probe import ProbeError, ProbeParser, without_own
@@ -124,7 +125,7 @@ def test_fingerprints_are_those_of_openssh(tmp_path: Path) -> None:
         ["ssh-keygen", "-l", "-f", str(public)], check=True, capture_output=True, text=True
     ).stdout.split()
     assert fingerprint(public.read_text()) == words[1]
-    assert fingerprint("no key") == fingerprint("") == "(unreadable)"
+    assert fingerprint("no key") == fingerprint("") == "unreadable key"
 
 
 def frame(offset: int, data: bytes, *, before: bytes = b"", identity: str = "1:2:3") -> FileFrame:
