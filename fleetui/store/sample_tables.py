@@ -1,10 +1,11 @@
-"""Samples in buckets of 10 s, 1 min and 1 h, rolled up as they arrive: count, sum, min, max.
+"""Samples: as they came for 48 h, rolled up as they arrive to minutes for 30 days and hours.
 
-Rows lie by time, so a tick of the whole fleet writes few pages. One row a bucket in
-`fleet_sample_N` holds the fleet's sum, and is the list of buckets for reading one instance.
+A row has all figures of one instance in one bucket of 10 s, 1 min or 1 h. The finest holds the
+newest sample in its 10 s, the others count, sum, min and max of each figure. Rows lie by time, so
+a tick of the whole fleet writes few pages. One row a bucket in `fleet_sample_N` holds the fleet's
+sum, and is the list of buckets for reading one instance.
 """
 
-import math
 import sqlite3
 from collections.abc import Sequence
 
@@ -13,14 +14,16 @@ import msgspec
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.store.schema import METRICS, RESOLUTIONS
 
-RETENTION_SECONDS = {10: 6 * 3600, 60: 72 * 3600, 3600: 180 * 86_400}
-"""How long each resolution is kept, for each bucket size in seconds."""
+RETENTION_SECONDS = {10: 48 * 3600, 60: 30 * 86_400}
+"""How long a resolution is kept, for each bucket size in seconds; hours are kept for ever."""
 
-POINT_LIMIT = 1_000
-"""Most points of one instance's chart; a longer time comes in a coarser resolution."""
+POINT_LIMIT = 1_500
+"""Most points of one instance's chart, so a day comes in minutes; more come coarser."""
 
 SUMMED_LIMIT = 50_000
 """Most rows summed for steps below a minute; a longer time comes in minutes."""
+
+_ABSURD = 1e9
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -43,6 +46,7 @@ class SampleSpread(msgspec.Struct, frozen=True, kw_only=True):
     gpu_temp: Spread
 
 
+_FINEST, *_ROLLED = RESOLUTIONS
 _COLUMNS = ", ".join(f"{name}_n, {name}_sum, {name}_min, {name}_max" for name in METRICS)
 _MERGE = ", ".join(
     f"{name}_n = {name}_n + excluded.{name}_n,"
@@ -54,29 +58,36 @@ _MERGE = ", ".join(
     f" ifnull(excluded.{name}_max, {name}_max))"
     for name in METRICS
 )
-_PLACES = ", ".join("?" for _ in range(2 + 4 * len(METRICS)))
 
 
 def write_samples(connection: sqlite3.Connection, samples: Sequence[Sample]) -> None:
     """Add samples to their bucket of every resolution and sum up the buckets touched."""
     values = [(sample, _values(sample)) for sample in samples]
-    for seconds in RESOLUTIONS:
-        rows = [
-            (int(sample.at // seconds) * seconds, sample.instance_id, *measured)
-            for sample, measured in values
-        ]
+    connection.executemany(
+        f"INSERT OR REPLACE INTO sample_{_FINEST} (at, instance_id, {', '.join(METRICS)})"  # noqa: S608 - our own names
+        f" VALUES ({_places(2 + len(METRICS))})",
+        [(_bucket(sample, _FINEST), sample.instance_id, *measured) for sample, measured in values],
+    )
+    for seconds in _ROLLED:
         connection.executemany(
-            f"INSERT INTO sample_{seconds} (at, instance_id, {_COLUMNS}) VALUES ({_PLACES})"  # noqa: S608 - our own names
-            f" ON CONFLICT DO UPDATE SET {_MERGE}",
-            rows,
+            f"INSERT INTO sample_{seconds} (at, instance_id, {_COLUMNS})"  # noqa: S608 - our own names
+            f" VALUES ({_places(2 + 4 * len(METRICS))}) ON CONFLICT DO UPDATE SET {_MERGE}",
+            [
+                (
+                    _bucket(sample, seconds),
+                    sample.instance_id,
+                    *(part for value in measured for part in _counted(value)),
+                )
+                for sample, measured in values
+            ],
         )
-        for bucket in {row[0] for row in rows}:
+    for seconds in RESOLUTIONS:
+        proofs, cost = _means(seconds)[:2]
+        for bucket in {_bucket(sample, seconds) for sample in samples}:
             connection.execute(
                 f"INSERT OR REPLACE INTO fleet_sample_{seconds}"  # noqa: S608 - our own names
-                " SELECT ?, sum(proofs_per_hour_sum / proofs_per_hour_n),"
-                " sum(cost_per_hour_sum / cost_per_hour_n),"
-                " ifnull(sum(proofs_per_hour_n + cost_per_hour_n > 0), 0)"
-                f" FROM sample_{seconds} WHERE at = ?",
+                f" SELECT ?, sum({proofs}), sum({cost}),"
+                f" count(coalesce({proofs}, {cost})) FROM sample_{seconds} s WHERE s.at = ?",
                 (bucket, bucket),
             )
 
@@ -88,16 +99,18 @@ def read_samples(
 
     `at` is the bucket's start; the bucket that holds `since` is included.
     """
+    seconds = _resolution(connection, since)
+    columns = ", ".join(_means(seconds))
     return tuple(
         Sample(
             instance_id=instance_id,
-            at=point.at,
-            proofs_per_hour=point.proofs_per_hour.mean,
-            cost_per_hour=point.cost_per_hour.mean,
-            gpu_util=point.gpu_util.mean,
-            gpu_temp=point.gpu_temp.mean,
+            at=at,
+            proofs_per_hour=proofs,
+            cost_per_hour=cost,
+            gpu_util=util,
+            gpu_temp=temp,
         )
-        for point in read_spreads(connection, instance_id, since)
+        for at, proofs, cost, util, temp in _read(connection, instance_id, since, seconds, columns)
     )
 
 
@@ -105,21 +118,26 @@ def read_spreads(
     connection: sqlite3.Connection, instance_id: int, since: float
 ) -> tuple[SampleSpread, ...]:
     """Read an instance's buckets with least, mean and greatest values, like `read_samples`."""
-    seconds = next(
-        (
-            size
-            for size in RESOLUTIONS
-            if _reaches(connection, size, since) and _buckets(connection, size, since) < POINT_LIMIT
-        ),
-        RESOLUTIONS[-1],
+    seconds = _resolution(connection, since)
+    names = [
+        (mean, mean, mean)
+        if seconds == _FINEST
+        else (f"s.{name}_min / {parts}.0", mean, f"s.{name}_max / {parts}.0")
+        for (name, parts), mean in zip(METRICS.items(), _means(seconds), strict=True)
+    ]
+    columns = ", ".join(name for three in names for name in three)
+    return tuple(
+        SampleSpread(
+            instance_id=instance_id,
+            at=row[0],
+            seconds=seconds,
+            proofs_per_hour=Spread(*row[1:4]),
+            cost_per_hour=Spread(*row[4:7]),
+            gpu_util=Spread(*row[7:10]),
+            gpu_temp=Spread(*row[10:13]),
+        )
+        for row in _read(connection, instance_id, since, seconds, columns)
     )
-    found = connection.execute(
-        f"SELECT s.at, {_COLUMNS} FROM fleet_sample_{seconds} f"  # noqa: S608 - our own names
-        f" CROSS JOIN sample_{seconds} s ON s.at = f.at AND s.instance_id = ?"
-        " WHERE f.at > ? ORDER BY f.at",
-        (instance_id, since - seconds),
-    )
-    return tuple(_spread(instance_id, seconds, row) for row in found)
 
 
 def read_fleet_samples(
@@ -141,14 +159,14 @@ def read_fleet_samples(
         RESOLUTIONS[-1],
     )
     step = max(step, float(seconds))
-    if seconds == RESOLUTIONS[0]:
+    if seconds == _FINEST:
+        proofs, cost = _means(_FINEST)[:2]
         query = (
             "SELECT step, sum(proofs), sum(cost), sum(known) FROM ("  # noqa: S608 - our own names
             " SELECT CAST(at / :step AS INTEGER) AS step,"
-            " sum(proofs_per_hour_sum) / sum(proofs_per_hour_n) AS proofs,"
-            " sum(cost_per_hour_sum) / sum(cost_per_hour_n) AS cost,"
-            " sum(proofs_per_hour_n + cost_per_hour_n) > 0 AS known"
-            f" FROM sample_{seconds} WHERE at > :since GROUP BY 1, instance_id)"
+            f" avg({proofs}) AS proofs, avg({cost}) AS cost,"
+            f" count(coalesce({proofs}, {cost})) > 0 AS known"
+            f" FROM sample_{seconds} s WHERE at > :since GROUP BY 1, instance_id)"
             " GROUP BY 1 ORDER BY 1"
         )
     else:
@@ -165,7 +183,7 @@ def read_fleet_samples(
 
 
 def prune_samples(connection: sqlite3.Connection, at: float) -> None:
-    """Remove what is older than its resolution's retention."""
+    """Remove what is older than its resolution is kept."""
     for seconds, kept in RETENTION_SECONDS.items():
         for table in (f"sample_{seconds}", f"fleet_sample_{seconds}"):
             connection.execute(f"DELETE FROM {table} WHERE at < ?", (int(at) - kept,))  # noqa: S608 - our own names
@@ -180,6 +198,37 @@ def _reaches(connection: sqlite3.Connection, seconds: int, since: float) -> bool
     if oldest is None or coarsest is None:
         return oldest is None and coarsest is None
     return bool(oldest <= since or oldest < coarsest + RESOLUTIONS[-1])
+
+
+def _resolution(connection: sqlite3.Connection, since: float) -> int:
+    """Return the finest resolution for one instance's points since then."""
+    return next(
+        (
+            size
+            for size in RESOLUTIONS
+            if _reaches(connection, size, since) and _buckets(connection, size, since) < POINT_LIMIT
+        ),
+        RESOLUTIONS[-1],
+    )
+
+
+def _read(
+    connection: sqlite3.Connection, instance_id: int, since: float, seconds: int, columns: str
+) -> sqlite3.Cursor:
+    return connection.execute(
+        f"SELECT CAST(s.at AS REAL), {columns} FROM fleet_sample_{seconds} f"  # noqa: S608 - our own names
+        f" CROSS JOIN sample_{seconds} s ON s.at = f.at AND s.instance_id = ?"
+        " WHERE f.at > ? ORDER BY f.at",
+        (instance_id, since - seconds),
+    )
+
+
+def _means(seconds: int) -> tuple[str, ...]:
+    """Expressions of a resolution's means, in the order of `METRICS`."""
+    return tuple(
+        f"s.{name} / {parts}.0" if seconds == _FINEST else f"s.{name}_sum / {parts}.0 / s.{name}_n"
+        for name, parts in METRICS.items()
+    )
 
 
 def _buckets(connection: sqlite3.Connection, seconds: int, since: float) -> int:
@@ -198,22 +247,23 @@ def _rows(connection: sqlite3.Connection, since: float) -> int:
     return count
 
 
-def _values(sample: Sample) -> tuple[float | None, ...]:
-    values: list[float | None] = []
-    for name in METRICS:
+def _bucket(sample: Sample, seconds: int) -> int:
+    return int(sample.at // seconds) * seconds
+
+
+def _values(sample: Sample) -> list[int | None]:
+    """The figures in their parts; what is not finite or absurdly large is not measured."""
+    values: list[int | None] = []
+    for name, parts in METRICS.items():
         value: float | None = getattr(sample, name)
-        if value is None or not math.isfinite(value):
-            values += (0, None, None, None)
-        else:
-            values += (1, value, value, value)
-    return tuple(values)
+        known = value is not None and abs(value) < _ABSURD
+        values.append(round(value * parts) if known and value is not None else None)
+    return values
 
 
-def _spread(instance_id: int, seconds: int, row: tuple[float, ...]) -> SampleSpread:
-    spreads = {
-        name: Spread(least, total / count if count else None, greatest)
-        for name, (count, total, least, greatest) in zip(
-            METRICS, (row[start : start + 4] for start in range(1, len(row), 4)), strict=True
-        )
-    }
-    return SampleSpread(instance_id=instance_id, at=float(row[0]), seconds=seconds, **spreads)
+def _counted(value: int | None) -> tuple[int, int | None, int | None, int | None]:
+    return int(value is not None), value, value, value
+
+
+def _places(count: int) -> str:
+    return ", ".join("?" * count)

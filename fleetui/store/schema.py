@@ -16,14 +16,18 @@ APPLICATION_ID = 0x464C4545
 OLDEST_SQLITE = (3, 37, 0)
 """Strict tables and RETURNING."""
 
-METRICS = ("proofs_per_hour", "cost_per_hour", "gpu_util", "gpu_temp")
-"""Fields of a sample, in the order of their columns."""
+METRICS = {"proofs_per_hour": 1_000, "cost_per_hour": 1_000_000, "gpu_util": 10, "gpu_temp": 10}
+"""Fields of a sample, in the order of their columns, with how many parts of one are counted.
+
+Whole numbers of small parts take half the room of floats, and their sums are exact.
+"""
 
 RESOLUTIONS = (10, 60, 3600)
 """Seconds of the sample tables' buckets, the finest first."""
 
-_SAMPLE_COLUMNS = ",\n".join(
-    f"{name}_n INTEGER NOT NULL, {name}_sum REAL, {name}_min REAL, {name}_max REAL"
+_SAMPLE_COLUMNS = ", ".join(f"{name} INTEGER" for name in METRICS)
+_BUCKET_COLUMNS = ",\n".join(
+    f"{name}_n INTEGER NOT NULL, {name}_sum INTEGER, {name}_min INTEGER, {name}_max INTEGER"
     for name in METRICS
 )
 
@@ -158,7 +162,7 @@ _FIRST = (
         CREATE TABLE sample_{seconds} (
             at INTEGER NOT NULL,
             instance_id INTEGER NOT NULL,
-            {_SAMPLE_COLUMNS},
+            {_SAMPLE_COLUMNS if seconds == RESOLUTIONS[0] else _BUCKET_COLUMNS},
             PRIMARY KEY (at, instance_id)
         ) STRICT, WITHOUT ROWID
         """
