@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fleetui.collector.health import HealthBoard, Part
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.resume import Resumed, refeed
+from fleetui.collector.spending import SpendMeter
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.clock import Clock
 from fleetui.domain.instance import Instance, Walk, WalkOutcome
@@ -41,6 +42,7 @@ class Fleet:
         publisher: Publisher,
         clock: Clock,
         health: HealthBoard,
+        meter: SpendMeter,
         sample_interval_seconds: float,
     ) -> None:
         self._group = group
@@ -48,6 +50,7 @@ class Fleet:
         self._publisher = publisher
         self._clock = clock
         self._health = health
+        self._meter = meter
         self._sample_interval = sample_interval_seconds
         self._watchers: dict[int, Watcher] = {}
         self._departed: dict[int, tuple[StreamPosition, ...]] = {}
@@ -68,7 +71,8 @@ class Fleet:
         self._departed = dict(resumed.departed)
         for remain in resumed.remains:
             watcher = self._make_watcher(remain.instance, remain.positions, remain.reading)
-            watcher.observe(remain.instance, remain.row_seen_at)
+            total = self._meter.total(remain.instance.instance_id)
+            watcher.observe(remain.instance, remain.row_seen_at, total)
             read = await refeed(store, watcher.reader, remain.positions)
             self._watchers[remain.instance.instance_id] = watcher
             if read:
@@ -98,7 +102,9 @@ class Fleet:
             positions = self._departed.pop(instance.instance_id, ())
             watcher = self._make_watcher(instance, positions, None)
             self._watchers[instance.instance_id] = watcher
-        watcher.observe(instance, at)
+        spent = self._meter.observe(instance, watcher.stage, at)
+        self._publisher.pending.add_spend(spent)
+        watcher.observe(instance, at, self._meter.total(instance.instance_id))
         watcher.follow(self._group)
 
     def on_gone(self, proof: Event) -> None:
@@ -106,6 +112,7 @@ class Fleet:
         self._publisher.pending.add_events([proof])
         instance_id = proof.instance_id
         assert instance_id is not None  # noqa: S101 - the inventory's events are about one
+        self._meter.forget(instance_id)
         watcher = self._watchers.pop(instance_id, None)
         if watcher is None:
             self._publisher.pending.add_gone(instance_id)

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from fleetui.domain.finding_record import FleetFinding
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import Event
+from fleetui.domain.money import Spend
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import Sample
+from fleetui.domain.stage import Stage
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.store.interface import Batch, CollectorHealth
 
@@ -34,6 +36,7 @@ class Pending:
         self._events: deque[Event] = deque(maxlen=EVENT_LIMIT)
         self._samples: deque[Sample] = deque(maxlen=SAMPLE_LIMIT)
         self._fleet_findings: tuple[FleetFinding, ...] | None = None
+        self._spend: dict[tuple[int, int, Stage], Spend] = {}
         self._walk: Walk | None = None
         self.size = 0
         self.pushed_out = 0
@@ -47,6 +50,7 @@ class Pending:
             or self._gone
             or self._events
             or self._samples
+            or self._spend
             or self._walk
             or self._fleet_findings is not None
         )
@@ -93,6 +97,13 @@ class Pending:
         """Set all faults of the fleet as a whole that stand now."""
         self._fleet_findings = findings
 
+    def add_spend(self, spend: Iterable[Spend]) -> None:
+        """Add money spent; one entry is held for each instance, day and stage."""
+        for item in spend:
+            key = item.instance_id, item.day, item.stage
+            held = self._spend.get(key)
+            self._spend[key] = item if held is None else held.plus(item)
+
     def set_walk(self, walk: Walk) -> None:
         """Set the newest walk."""
         self._walk = walk
@@ -110,11 +121,12 @@ class Pending:
             positions=positions,
             events=tuple(self._events),
             samples=tuple(self._samples),
+            spend=tuple(self._spend.values()),
             fleet_findings=self._fleet_findings,
             walk=self._walk,
             health=health,
         )
-        for held in (self._instances, self._rows, self._readings, self._gone):
+        for held in (self._instances, self._rows, self._readings, self._gone, self._spend):
             held.clear()
         self._events.clear()
         self._samples.clear()

@@ -5,6 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from fleetui.domain.instance import Instance
+from fleetui.domain.money import SpendTotal
 from fleetui.domain.reading import Reading
 from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.reading.reader import Reader
@@ -32,6 +33,7 @@ class Resumed:
 
     remains: tuple[Remains, ...] = ()
     host_keys: dict[int, str] = field(default_factory=dict)
+    spent: dict[int, SpendTotal] = field(default_factory=dict)
     departed: dict[int, tuple[StreamPosition, ...]] = field(default_factory=dict)
     """Positions of gone instances: an id that is listed again goes on from there."""
 
@@ -52,7 +54,7 @@ async def load(store: CollectorStore) -> Resumed:
     ]
     live = {remain.instance.instance_id for remain in remains}
     departed = {key: tuple(value) for key, value in positions.items() if key not in live}
-    return Resumed(tuple(remains), await store.host_keys(), departed)
+    return Resumed(tuple(remains), await store.host_keys(), await store.spend_totals(), departed)
 
 
 async def refeed(

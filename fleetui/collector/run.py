@@ -18,6 +18,7 @@ from fleetui.collector.intents import Executor
 from fleetui.collector.lifetime import End
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.settings import CollectorSettings
+from fleetui.collector.spending import SpendMeter
 from fleetui.collector.survey import Survey
 from fleetui.collector.walks import Walks
 from fleetui.collector.watcher import Watcher
@@ -207,12 +208,20 @@ async def _start_parts(
             earlier=earlier,
         )
 
+    meter = SpendMeter(
+        {
+            remains.instance.instance_id: (remains.row_seen_at, remains.instance)
+            for remains in resumed.remains
+        },
+        resumed.spent,
+    )
     fleet = Fleet(
         group,
         make_watcher,
         publisher=publisher,
         clock=settings.clock,
         health=health,
+        meter=meter,
         sample_interval_seconds=settings.sample_interval_seconds,
     )
     await fleet.resume(store, resumed)

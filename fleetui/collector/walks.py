@@ -125,6 +125,6 @@ class Walks:
             except VastError as error:
                 self._health.trouble(Part.ACCOUNT, f"no balance: {error}")
             else:
-                self._health.balance = account.credit or account.balance
+                self._health.balance = account.spendable
                 self._health.well(Part.ACCOUNT)
             await asyncio.sleep(self._account_interval)

@@ -11,6 +11,7 @@ from fleetui.domain.clock import Clock
 from fleetui.domain.host import DaemonStatus, SshState
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Event
+from fleetui.domain.money import SpendTotal
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import StreamPosition
@@ -70,14 +71,16 @@ class Watcher:
         self._link_task: asyncio.Task[None] | None = None
         self._group: asyncio.TaskGroup | None = None
         self._acting: SafeText | None = None
+        self._spent: SpendTotal | None = None
         self._reviewed_at = NEVER
         self._row: FleetRow | None = None
         self._reading = earlier
 
     # What comes from the API.
 
-    def observe(self, instance: Instance, at: float) -> None:
-        """Take a fresh inventory row; addresses go to the link."""
+    def observe(self, instance: Instance, at: float, spent: SpendTotal | None) -> None:
+        """Take a fresh inventory row and what it cost so far; addresses go to the link."""
+        self._spent = spent
         self.instance = instance
         self.row_seen_at = at
         self.reader.observe_row(instance, at)
@@ -204,7 +207,13 @@ class Watcher:
         acting = self._acting
         if acting is None and self.instance.is_start_queued:
             acting = START_QUEUED
-        row = fleet_row(self.instance, reading, row_seen_at=self.row_seen_at or 0.0, acting=acting)
+        row = fleet_row(
+            self.instance,
+            reading,
+            row_seen_at=self.row_seen_at or 0.0,
+            acting=acting,
+            spent=self._spent,
+        )
         if row != self._row:
             self._row = row
             pending.add_rows([row])

@@ -59,6 +59,9 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     min_rate: float | None = None
     cost_per_hour: float | None = None
     cost_per_proof: float | None = None
+    spent: float | None = None
+    """Dollars it has cost since FleetUI first saw it (`spent_since`)."""
+    spent_since: float | None = None
     gpu_util: float | None = None
     gpu_temp: float | None = None
     gpu_at: float | None = None

@@ -2,6 +2,7 @@
 
 from fleetui.domain.host import SshState
 from fleetui.domain.instance import Instance
+from fleetui.domain.money import SpendTotal
 from fleetui.domain.rate import Rate, RateSource
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import Sample
@@ -14,7 +15,12 @@ _PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def fleet_row(
-    instance: Instance, reading: Reading, *, row_seen_at: float, acting: SafeText | None
+    instance: Instance,
+    reading: Reading,
+    *,
+    row_seen_at: float,
+    acting: SafeText | None,
+    spent: SpendTotal | None = None,
 ) -> FleetRow:
     """Return the instance's row. Figures that are not measured stay `None`."""
     rate = best_rate(reading)
@@ -44,6 +50,8 @@ def fleet_row(
         min_rate=reading.min_rate,
         cost_per_hour=cost,
         cost_per_proof=cost_per_proof(cost, rate),
+        spent=None if spent is None else spent.dollars,
+        spent_since=None if spent is None else spent.since,
         gpu_util=utilization,
         gpu_temp=temperature,
         gpu_at=gpu_at,

@@ -18,6 +18,7 @@ from fleetui.domain.finding_record import (
 )
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
+from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
@@ -84,6 +85,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     events: Sequence[Event] = ()
     samples: Sequence[Sample] = ()
     fleet_findings: Sequence[FleetFinding] | None = None
+    spend: Sequence[Spend] = ()
     walk: Walk | None = None
     health: CollectorHealth | None = None
 
@@ -157,6 +159,9 @@ class ViewerStore(Protocol):
 
     async def fleet_samples(self, since: float, step_seconds: float) -> tuple[FleetSample, ...]:
         """Return the fleet's sums since an epoch time in steps, oldest first."""
+
+    async def spend(self, since_day: int) -> tuple[Spend, ...]:
+        """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""
 
     async def events(
         self, *, instance_id: int | None = None, limit: int = 200
@@ -241,6 +246,9 @@ class CollectorStore(ViewerStore, Protocol):
 
     async def inventory(self) -> tuple[tuple[Instance, float], ...]:
         """Return the live instances with the time each row was last seen."""
+
+    async def spend_totals(self) -> dict[int, SpendTotal]:
+        """Return what each instance has cost since it was first seen."""
 
     async def host_keys(self) -> dict[int, str]:
         """Return the accepted host key (OpenSSH line) of each instance."""

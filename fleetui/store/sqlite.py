@@ -16,6 +16,7 @@ from fleetui.domain.finding_record import (
 )
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
+from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.reading import Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
@@ -30,6 +31,7 @@ from fleetui.store import (
     machine_marks,
     retention,
     sample_tables,
+    spend_tables,
 )
 from fleetui.store import (
     lease as lease_rows,
@@ -162,6 +164,14 @@ class SqliteStore:
         return await self._database.read(
             lambda raw: sample_tables.read_fleet_samples(raw, since, step_seconds)
         )
+
+    async def spend(self, since_day: int) -> tuple[Spend, ...]:
+        """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""
+        return await self._database.read(lambda raw: spend_tables.read_spend(raw, since_day))
+
+    async def spend_totals(self) -> dict[int, SpendTotal]:
+        """Return what each instance has cost since it was first seen."""
+        return await self._database.read(spend_tables.read_totals)
 
     async def events(
         self, *, instance_id: int | None = None, limit: int = 200
@@ -299,6 +309,7 @@ class SqliteStore:
                 [(event.instance_id, encode(event)) for event in batch.events],
             )
             sample_tables.write_samples(raw, batch.samples)
+            spend_tables.write_spend(raw, batch.spend)
             retention.prune(raw, batch.at)
             return revision
 

@@ -66,7 +66,13 @@ class ActionResult:
 
 @dataclass(frozen=True)
 class Account:
-    """Money of the account in US dollars; `credit` is what can be spent (facts: 5.5)."""
+    """Money of the account in US dollars (facts: vast_api.md section 5.5)."""
 
     balance: float | None
     credit: float | None
+
+    @property
+    def spendable(self) -> float | None:
+        """What can be spent: credit and balance, as far as either is known."""
+        known = [value for value in (self.credit, self.balance) if value is not None]
+        return sum(known) if known else None

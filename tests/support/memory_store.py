@@ -10,6 +10,7 @@ from fleetui.domain.finding_record import (
 )
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent
+from fleetui.domain.money import Spend
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.stream import StreamId, StreamPosition
@@ -31,6 +32,7 @@ class MemoryStore:
         self.sample_list: list[Sample] = []
         self.fleet_sample_list: list[FleetSample] = []
         self.event_list: list[Event] = []
+        self.spend_list: list[Spend] = []
         self.intent_list: list[Intent] = []
         self.audit_list: list[AuditEntry] = []
         self.finding_list: list[FindingRecord] = []
@@ -158,6 +160,10 @@ class MemoryStore:
         await self._ready()
         assert step_seconds > 0
         return tuple(sample for sample in self.fleet_sample_list if sample.at >= since)
+
+    async def spend(self, since_day: int) -> tuple[Spend, ...]:
+        await self._ready()
+        return tuple(item for item in self.spend_list if item.day >= since_day)
 
     async def events(
         self, *, instance_id: int | None = None, limit: int = 200
