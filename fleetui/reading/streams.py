@@ -45,6 +45,11 @@ class StreamReader:
         self._stamp_before: float | None = None
 
     @property
+    def is_followed(self) -> bool:
+        """Whether what comes was just written: the file had been read to its end before."""
+        return self._is_followed
+
+    @property
     def first_stamp(self) -> float | None:
         """The first time that a line of this generation carried."""
         return self._scanner.first_stamp

@@ -1,0 +1,219 @@
+"""What the log files of one instance tell: chunks to facts, happenings and work."""
+
+from fleetui.domain.finding import Evidence
+from fleetui.domain.stage import Stage
+from fleetui.domain.stream import Fact, LogChunk
+from fleetui.domain.text import SafeText
+from fleetui.logs.matcher import Matcher
+from fleetui.profiles.model import Profile, Rule
+from fleetui.reading.case import StreamTail
+from fleetui.reading.facts import Facts
+from fleetui.reading.figures import figure
+from fleetui.reading.happenings import FREQUENT, happening_of
+from fleetui.reading.progress import Work
+from fleetui.reading.stages import Happening, StageEvent, StageMachine
+from fleetui.reading.streams import Arrival, StreamReader
+
+_MOST_STREAMS = 64
+
+
+class Intake:
+    """Takes the bytes of all streams of one instance.
+
+    `skew` is how far the host's clock seems to be behind ours, in seconds, at most.
+    """
+
+    def __init__(self, profile: Profile, matcher: Matcher) -> None:
+        self._profile = profile
+        self._matcher = matcher
+        self._streams: dict[str, StreamReader] = {}
+        self._copied: dict[str, tuple[str, int, int]] = {}
+        self._order = 0
+        self._last_event: dict[str, tuple[Happening, Stage | None]] = {}
+        self._guessed: dict[str, list[int]] = {}
+        self.facts = Facts()
+        self.stages = StageMachine()
+        self.work = Work(profile)
+        self.era: str | None = None
+        self.min_rate: float | None = None
+        self.skew: float | None = None
+
+    def feed(self, chunk: LogChunk, kind: str) -> None:
+        """Take bytes of a stream of this kind."""
+        path = chunk.stream.path
+        stream = self._streams.get(path)
+        if stream is None:
+            if len(self._streams) >= _MOST_STREAMS:
+                return
+            stream = StreamReader(path, kind, self._matcher.for_kind(kind))
+            self._streams[path] = stream
+        before = stream.generation
+        arrivals = stream.feed(chunk, self.skew)
+        if stream.generation != before:
+            self._generation_began(stream, chunk, before)
+        self._read(stream, arrivals)
+        stamp = stream.last_stamp
+        if stamp is not None:
+            self._measure_skew(chunk.at - stamp, is_followed=stream.is_followed)
+            if path in self._guessed:
+                self._place_guesses(path, stream)
+
+    def finish(self) -> None:
+        """End all unfinished last lines, as nothing will follow."""
+        for stream in list(self._streams.values()):
+            if stream.grown_at is not None:
+                self._read(stream, stream.finish(stream.grown_at))
+
+    def tails(self) -> tuple[StreamTail, ...]:
+        """Return the ends of all streams."""
+        tails = (stream.tail() for stream in self._streams.values())
+        return tuple(tail for tail in tails if tail is not None)
+
+    def newest(self) -> StreamReader | None:
+        """Return the stream that grew last."""
+        return max(
+            (stream for stream in self._streams.values() if stream.grown_at is not None),
+            key=lambda stream: stream.grown_at or 0.0,
+            default=None,
+        )
+
+    def newest_time(self) -> float | None:
+        """Return the newest time of any line or arrival."""
+        moments = [
+            moment
+            for stream in self._streams.values()
+            for moment in (stream.last_stamp, stream.grown_at)
+            if moment is not None
+        ]
+        return max(moments, default=None)
+
+    def host_time(self, now: float) -> float:
+        """Return what the host's clock shows at `now`, when it is known to run ahead."""
+        return now - self.skew if self.skew is not None and self.skew < 0 else now
+
+    def _measure_skew(self, lag: float, *, is_followed: bool) -> None:
+        """Take how old the newest line was when it came.
+
+        The least lag is the skew, as no line comes before it is written. Old files prove only
+        that a clock is ahead.
+        """
+        if is_followed or lag < 0:
+            self.skew = lag if self.skew is None else min(self.skew, lag)
+
+    def _read(self, stream: StreamReader, arrivals: list[Arrival]) -> None:
+        if not arrivals:
+            return
+        copies = self._profile.copies_of(stream.kind)
+        for arrival in arrivals:
+            if copies and self._is_copy(stream, arrival):
+                continue
+            for rule, fields in arrival.hit.matches:
+                fact = Fact(
+                    rule=rule.id,
+                    kind=stream.kind,
+                    source=stream.path,
+                    generation=arrival.generation,
+                    offset=arrival.hit.offset,
+                    line=arrival.hit.line,
+                    text=arrival.hit.text,
+                    at=arrival.at,
+                    fields=fields,
+                    category=rule.category,
+                )
+                self.facts.add(rule, fact)
+                if rule.signal is not None or rule.stage is not None:
+                    self._act(stream, rule, fact, arrival)
+
+    def _is_copy(self, stream: StreamReader, arrival: Arrival) -> bool:
+        """Tell whether another file of the kind has shown these bytes; else mark them shown."""
+        here = (arrival.generation, arrival.hit.position)
+        known = self._copied.get(stream.kind)
+        if known is not None and known[0] != stream.path:
+            other = self._streams[known[0]]
+            length = min(len(other.head), len(stream.head))
+            if other.head[:length] != stream.head[:length]:
+                return False
+            if here <= known[1:]:
+                return True
+        self._copied[stream.kind] = (stream.path, *here)
+        return False
+
+    def _act(self, stream: StreamReader, rule: Rule, fact: Fact, arrival: Arrival) -> None:
+        signal = rule.signal
+        if signal == "boot":
+            self.min_rate = _positive(fact.fields.get("min_rate"), self.min_rate)
+        elif signal == "era_preload":
+            self.era = "O"
+        elif signal == "era_budget":
+            self.era = "N"
+        if signal is not None:
+            self.work.take(signal, fact.fields, arrival.at, arrival.arrived)
+        event = happening_of(rule, fact)
+        if event is None:
+            return
+        happening, stage, stages = event
+        if signal in FREQUENT and self._last_event.get(stream.path) == (happening, stage):
+            return
+        self._happen(stream, fact, happening, stage, stages, is_guess=arrival.is_guess)
+
+    def _happen(
+        self,
+        stream: StreamReader,
+        fact: Fact,
+        happening: Happening,
+        stage: Stage | None = None,
+        stages: frozenset[Stage] = frozenset(),
+        *,
+        is_guess: bool = False,
+    ) -> None:
+        self._order += 1
+        self._last_event[stream.path] = (happening, stage)
+        if is_guess:
+            self._guessed.setdefault(stream.path, []).append(self._order)
+        self.stages.add(
+            StageEvent(
+                at=fact.at or 0.0,
+                order=self._order,
+                happening=happening,
+                stage=stage,
+                stages=stages,
+                evidence=Evidence(
+                    source=fact.source,
+                    text=fact.text,
+                    line=fact.line,
+                    generation=fact.generation,
+                    offset=fact.offset,
+                    at=fact.at,
+                ),
+            )
+        )
+
+    def _place_guesses(self, path: str, stream: StreamReader) -> None:
+        """Date back what was read before the first time in its file."""
+        orders = self._guessed.pop(path)
+        first = stream.first_stamp
+        if first is not None:
+            for order in orders:
+                self.stages.date_back(order, first)
+
+    def _generation_began(self, stream: StreamReader, chunk: LogChunk, before: int) -> None:
+        fact = Fact(
+            rule="",
+            kind=stream.kind,
+            source=stream.path,
+            generation=stream.generation,
+            offset=chunk.offset,
+            line=1,
+            text=SafeText("the file begins"),
+            at=chunk.at,
+        )
+        stage = self._profile.stage_of(stream.kind)
+        if stage is not None:
+            self._happen(stream, fact, Happening.STAGE, stage, is_guess=True)
+        elif before and stream.kind == "bench":
+            self._happen(stream, fact, Happening.BENCHMARK_RUN)
+
+
+def _positive(text: str | None, other: float | None) -> float | None:
+    value = figure(text, 0.0)
+    return value if 0 < value < 1e9 else other
