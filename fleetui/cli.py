@@ -104,12 +104,22 @@ def simulate(
     hosts: Annotated[int, Parameter(help="How many pretend instances.")] = 24,
     seed: Annotated[int, Parameter(help="Seed of everything in the pretend fleet.")] = 7,
     speed: Annotated[float, Parameter(help="How many times faster its time runs.")] = 1.0,
+    fault: Annotated[
+        tuple[str, ...],
+        Parameter(help="What is wrong from the start, as NAME or NAME=VALUE; may be repeated."),
+    ] = (),
     lifeline: Lifeline = None,
 ) -> int:
     """Serve a pretend Vast API and pretend hosts over SSH on loopback, for any client."""
     from fleetui.simulator.run import serve
 
-    return _run(serve(hosts=hosts, seed=seed, speed=speed, env_file=env_file, lifeline_fd=lifeline))
+    served = serve(
+        hosts=hosts, seed=seed, speed=speed, env_file=env_file, faults=fault, lifeline_fd=lifeline
+    )
+    try:
+        return _run(served)
+    except ValueError as error:
+        _refuse(str(error))
 
 
 @app.command
@@ -226,11 +236,17 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
 
     prepare_terminal(os.environ)
     from fleetui.console.app import FleetApp
+    from fleetui.console.keymap import Keymap, KeymapError
+    from fleetui.console.preferences import PreferenceFile
     from fleetui.console.shell import ShellSettings
     from fleetui.domain.clock import parse_clock
     from fleetui.store.interface import StoreError
 
     fleet_clock = parse_clock(clock)
+    try:
+        keymap = Keymap(settings.keys, read_only=settings.read_only)
+    except KeymapError as error:
+        _refuse(str(error))
     try:
         store = await _open(settings, clock)
     except StoreError as error:
@@ -243,6 +259,9 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
             account=account,
             read_only=settings.read_only,
             ascii_only=settings.ascii_only,
+            keymap=keymap,
+            theme=settings.theme,
+            preferences=PreferenceFile(settings.state_dir / "console.json"),
             shell=ShellSettings(
                 user=settings.ssh_user, key_files=settings.ssh_keys, use_agent=settings.ssh_agent
             ),

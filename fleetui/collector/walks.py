@@ -91,6 +91,9 @@ class Walks:
             self.listed_since = started
         else:
             log.warning("walk failed: %s", result.walk.error)
+            if result.walk.total_reported not in (None, result.walk.rows):
+                # The fleet changed under the walk: the next one will most likely be whole.
+                self.ask()
         self._tell()
 
     async def settle_suspects(self) -> None:

@@ -83,6 +83,8 @@ def _head(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     if row.row_seen_at is not None:
         line.append((f" ({figures.age(subject.now - row.row_seen_at)})", "faint"))
     lines.append(line)
+    if row.odd:
+        lines += [[(text, "warn")] for text in wrap(f"Vast's row is {row.odd}", width)[:2]]
     status_msg = subject.instance.status_msg if subject.instance else None
     if status_msg and row.stage.value in ("loading", "boot", "failed", "stopped"):
         lines += [[(text, "dim")] for text in wrap(status_msg, width)[:2]]
@@ -302,11 +304,17 @@ def _money(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     line: Line = [(f"${figures.money(row.cost_per_hour, 3)}/h", "text")]
     if row.cost_per_proof is not None:
         line.append((f"  ${figures.money(row.cost_per_proof, 3)}/proof", "text"))
-    if instance and instance.start_date is not None:
-        hours = max(subject.now - instance.start_date, 0.0) / 3600
-        line.append((f"  about ${figures.money(hours * row.cost_per_hour)} spent", "dim"))
-        line.append((f" in {figures.duration(hours * 3600)}", "dim"))
-    return [*lines, line]
+    lines.append(line)
+    if row.spent is not None and row.spent_since is not None:
+        watched = max(subject.now - row.spent_since, 0.0)
+        spent = f"${figures.money(row.spent)} spent in {figures.duration(watched)} watched"
+        line = [(spent, "text")]
+        unwatched = row.spent_since - instance.start_date if instance and instance.start_date else 0
+        if unwatched > 60 and instance and instance.price_running is not None:
+            dearest = figures.money(unwatched / 3600 * instance.price_running)
+            line.append((f", at most ${dearest} in {figures.duration(unwatched)} before", "dim"))
+        lines.append(line)
+    return lines
 
 
 def _connection(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:

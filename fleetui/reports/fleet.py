@@ -5,6 +5,7 @@ from typing import Any
 
 from fleetui.domain.codec import to_builtins
 from fleetui.domain.finding import Finding
+from fleetui.domain.money import hours_left
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
 from fleetui.store.interface import FleetView, ViewerStore
@@ -44,7 +45,12 @@ async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
     view = await store.fleet()
     report = await _report_of(view, store)
     report["now"] = now
-    report["cost_per_hour"] = _sum([row.cost_per_hour for row in view.rows])
+    burn = _sum([row.cost_per_hour for row in view.rows])
+    balance = view.health.balance if view.health else None
+    report["cost_per_hour"] = burn
+    report["spent"] = _sum([row.spent for row in view.rows])
+    report["balance"] = balance
+    report["hours_left"] = hours_left(balance, burn)
     report["api_age_seconds"] = _age(view, now)
     report["collector"] = {
         "running": view.lease_held,
@@ -78,7 +84,8 @@ def status_text(report: dict[str, Any]) -> str:
     """Draw a status report as plain lines, one an instance."""
     head = (
         f"{report['instances']} instances · {_number(report['proofs_per_hour'], 1)} proofs/h"
-        f" · ${_number(report['cost_per_hour'], 2)}/h · SSH {report['ssh_connected']}"
+        f" · ${_number(report['cost_per_hour'], 2)}/h · balance ${_number(report['balance'], 2)},"
+        f" {_number(report['hours_left'], 0)} h left · SSH {report['ssh_connected']}"
         f" · API {_seconds(report['api_age_seconds'])} old"
         f" · collector {'running' if report['collector']['running'] else 'NOT running'}"
     )
@@ -95,7 +102,8 @@ def _row_line(row: dict[str, Any]) -> str:
             _column(row["stage"], 14),
             _column(row.get("progress_text") or "", 18),
             f"{_number(row.get('proofs_per_hour'), 1):>6}/h",
-            f"${_number(row.get('cost_per_hour'), 3):>6}",
+            f"${_number(row.get('cost_per_hour'), 3):>6}/h",
+            f"${_number(row.get('spent'), 2):>6}",
             f"{row.get('finding_severity')}: {finding}" if finding else "",
         )
     ).rstrip()

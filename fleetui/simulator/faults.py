@@ -33,6 +33,7 @@ SSH_FAULTS = {
     "host_key_changed": "the host shows another SSH key from now on",
 }
 KNOWN = API_FAULTS | SSH_FAULTS
+MOMENTARY = frozenset({"ssh_cut", "host_key_changed"})
 
 
 @dataclass
@@ -47,6 +48,23 @@ class Fault:
     def hits(self, instance_id: int | None) -> bool:
         """Whether it concerns an instance (or a call about none)."""
         return not self.instances or instance_id in self.instances
+
+
+def parse_fault(text: str) -> tuple[str, float | None]:
+    """Read `NAME` or `NAME=VALUE`, as on the command line.
+
+    Raises:
+        ValueError: there is no such fault, or the value is no number.
+    """
+    name, equals, value = text.partition("=")
+    if name not in KNOWN:
+        raise ValueError(f"no such fault: {name!r}; known: {', '.join(KNOWN)}")
+    if name in MOMENTARY:
+        raise ValueError(f"{name} is a moment, not a state: post it to the control port")
+    try:
+        return name, float(value) if equals else None
+    except ValueError:
+        raise ValueError(f"the value of {name} must be a number, not {value!r}") from None
 
 
 class Faults:

@@ -17,7 +17,7 @@ from aiohttp import web
 from fleetui.domain.clock import ScaledClock
 from fleetui.simulator.control import Control
 from fleetui.simulator.doors import Doors, SshPorts
-from fleetui.simulator.faults import Faults
+from fleetui.simulator.faults import Faults, parse_fault
 from fleetui.simulator.vast_api import ALL_SCOPES, READ_SCOPES, VastApi
 from fleetui.simulator.world import MakeHost, World
 
@@ -63,6 +63,7 @@ async def serve(
     env_file: Path,
     lifeline_fd: int | None = None,
     *,
+    faults: Sequence[str] = (),
     api_key: str | None = None,
     cast: Cast | None = None,
 ) -> int:
@@ -70,11 +71,13 @@ async def serve(
 
     The environment file (mode 0600, written at once and whole when everything serves) and the
     SSH key beside it are removed at the end. `speed` makes the fleet's time run faster; the
-    API's rate limits stay in real time.
+    API's rate limits stay in real time. `faults` are on from the start, as `NAME` or
+    `NAME=VALUE`.
 
     Raises:
-        ValueError: a number makes no sense.
+        ValueError: a number makes no sense, or there is no such fault.
     """
+    wrong = [parse_fault(text) for text in faults]
     if hosts < 0 or not 0 < speed <= 10_000:
         raise ValueError("hosts must not be negative, and speed must lie between 0 and 10000")
     stop = asyncio.Event()
@@ -91,6 +94,9 @@ async def serve(
         clock = _clock(speed)
         cast = cast or pretend_cast(hosts, seed)
         async with serving(cast, seed=seed, clock=clock, public_key=public, key=api_key) as served:
+            for name, value in wrong:
+                served.faults.switch_on(name, value=value)
+            await served.doors.settle()
             lines = dict(served.environment) | {"FLEETUI_SSH_KEY": str(key_file.resolve())}
             _write(env_file, "".join(f"{name}={value}\n" for name, value in lines.items()))
             await stop.wait()

@@ -10,7 +10,8 @@ from enum import Enum
 QUEUE_LIMIT = 512
 LONGEST_SPACING_SECONDS = 60.0
 MARGIN = 1.05
-"""The server counts arrivals, which jitter against our sendings."""
+"""The server counts arrivals, which jitter against our sendings and follow them late when a
+connection is new; so the next call also keeps its distance from the last answer."""
 _CALM_CALLS = 20
 
 
@@ -84,6 +85,8 @@ class Lane:
     def leave(self) -> None:
         """Let the next call in when its time has come."""
         self._busy = False
+        self.next_at = max(self.next_at, asyncio.get_running_loop().time() + self.spacing)
+        self.next_at = max(self.next_at, asyncio.get_running_loop().time() + self.spacing)
         self._wake()
 
     def calmed(self) -> None:
