@@ -46,8 +46,11 @@ class Login:
     the operator may have added one, and the agent may be another by now.
     """
 
-    def __init__(self, settings: SshSettings) -> None:
+    def __init__(
+        self, settings: SshSettings, *, keys_again_seconds: float = _KEYS_AGAIN_SECONDS
+    ) -> None:
         self._settings = settings
+        self._keys_again_seconds = keys_again_seconds
         self._lock = asyncio.Lock()
         self._ring: KeyRing | None = None
         self._loaded_at = 0.0
@@ -99,7 +102,7 @@ class Login:
             if (
                 ring is None
                 or options is None
-                or (doubtful and now - self._loaded_at > _KEYS_AGAIN_SECONDS)
+                or (doubtful and now - self._loaded_at > self._keys_again_seconds)
             ):
                 # A login under way with a key of the old agent connection may fail; it is tried
                 # again like any other.

@@ -1,6 +1,7 @@
 """What a failed login means."""
 
 import asyncio
+import errno
 import socket
 
 import asyncssh
@@ -8,12 +9,13 @@ import asyncssh
 from fleetui.domain.host import SshState
 
 _PERMANENT = (SshState.HOST_KEY_CHANGED, SshState.AUTH_FAILED)
+_NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN)
+"""What a router or our own machine says in place of a host that does not answer."""
 _TOO_MANY_TRIES = "too many authentication failures"
 """What OpenSSH says at `MaxAuthTries`, as a protocol error."""
 TELLING = (
     SshState.HOST_KEY_CHANGED,
     SshState.AUTH_FAILED,
-    SshState.LOST,
     SshState.REFUSED,
     SshState.TIMED_OUT,
     SshState.NO_ADDRESS,
@@ -35,15 +37,11 @@ def state_of(error: BaseException, *, key_changed: bool = False) -> SshState:
         return SshState.AUTH_FAILED
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
         return SshState.TIMED_OUT
-    if isinstance(error, asyncssh.ConnectionLost):
-        return SshState.LOST
-    if isinstance(error, asyncssh.DisconnectError):
-        return SshState.REFUSED
     if isinstance(error, socket.gaierror | UnicodeError):
         return SshState.NO_ADDRESS
-    if isinstance(error, OSError):
-        return SshState.REFUSED
-    return SshState.LOST
+    if isinstance(error, OSError) and error.errno in _NO_WAY:
+        return SshState.TIMED_OUT
+    return SshState.REFUSED
 
 
 def detail_of(error: BaseException) -> str:
@@ -52,7 +50,7 @@ def detail_of(error: BaseException) -> str:
         return "no answer in time"
     if isinstance(error, ConnectionRefusedError):
         return "nothing listens at this port"
-    if isinstance(error, ConnectionResetError):
+    if isinstance(error, ConnectionResetError | asyncssh.ConnectionLost):
         return "the host hung up before the login (no free slot, or no SSH behind this port)"
     if isinstance(error, socket.gaierror):
         return f"the host's name cannot be resolved: {error.strerror}"

@@ -87,7 +87,7 @@ def test_pauses_grow_to_their_limit(first: float, limit: float, jitter: float, t
         (asyncssh.PermissionDenied("no"), SshState.AUTH_FAILED),
         (asyncssh.HostKeyNotVerifiable("other"), SshState.HOST_KEY_CHANGED),
         (asyncssh.ProtocolError("Too many authentication failures"), SshState.AUTH_FAILED),
-        (asyncssh.ConnectionLost("gone"), SshState.LOST),
+        (asyncssh.ConnectionLost("gone"), SshState.REFUSED),
         (asyncssh.KeyExchangeFailed("none in common"), SshState.REFUSED),
         (ConnectionRefusedError(111, "refused"), SshState.REFUSED),
         (ConnectionResetError(104, "reset"), SshState.REFUSED),
@@ -95,8 +95,8 @@ def test_pauses_grow_to_their_limit(first: float, limit: float, jitter: float, t
         (TimeoutError(110, "timed out"), SshState.TIMED_OUT),
         (socket.gaierror(-2, "unknown"), SshState.NO_ADDRESS),
         (UnicodeError("label too long"), SshState.NO_ADDRESS),
-        (OSError(113, "no route"), SshState.REFUSED),
-        (ValueError("odd"), SshState.LOST),
+        (OSError(113, "no route"), SshState.TIMED_OUT),
+        (ValueError("odd"), SshState.REFUSED),
     ],
 )
 def test_each_failure_has_its_state(error: Exception, state: SshState) -> None:

@@ -1,6 +1,7 @@
 """A link under test with a sink that checks what it is given."""
 
 import asyncio
+import getpass
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -8,11 +9,13 @@ from pathlib import Path
 
 from fleetui.domain.clock import SystemClock
 from fleetui.domain.host import SshOutcome, SshState
+from fleetui.domain.instance import SshAddress
 from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.domain.text import SafeText
 from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.link import HostLink
+from fleetui.ssh.login import Login
 from fleetui.ssh.settings import FollowPlan, SshSettings
 from openssh import Sshd
 
@@ -84,6 +87,7 @@ def quick(server: Sshd, **changes: object) -> SshSettings:
     """Return settings with short times for tests."""
     values: dict[str, object] = {
         "key_files": (server.client_key,),
+        "user": getpass.getuser(),
         "use_agent": False,
         "follow_interval_seconds": 0.1,
         "beat_seconds": 0.5,
@@ -108,6 +112,8 @@ async def linked(
     resume: Mapping[str, StreamPosition] | None = None,
     book: HostKeyBook | None = None,
     recorder: Recorder | None = None,
+    login: Login | None = None,
+    address: SshAddress | None = None,
 ) -> AsyncIterator[tuple[HostLink, Recorder]]:
     """Run a link against a server while the context lasts."""
     sink = recorder or Recorder()
@@ -120,8 +126,9 @@ async def linked(
         resume=resume or {},
         gate=HandshakeGate(8),
         clock=SystemClock(),
+        login=login,
     )
-    link.set_addresses((server.address,))
+    link.set_addresses((address or server.address,))
     task = asyncio.create_task(link.run(), name="link under test")
     try:
         yield link, sink

@@ -1,10 +1,10 @@
-"""A real OpenSSH server on a loopback port, with its own configuration and keys."""
+"""A real OpenSSH server with its own configuration and keys, and a real SSH agent."""
 
 import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,10 +31,22 @@ def free_port() -> int:
 
 
 class Sshd:
-    """One server; `start` and `stop` as often as wanted, on the same port."""
+    """One server; `start` and `stop` as often as wanted, on the same port.
 
-    def __init__(self, folder: Path, *, options: tuple[str, ...] = ()) -> None:
+    `launcher` is put before its command, to run it in a network of its own.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        options: tuple[str, ...] = (),
+        listen: str = "127.0.0.1",
+        launcher: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
+        self.listen = listen
+        self.launcher = launcher
         self.port = free_port()
         self.host_key = make_key(folder / "host_key")
         self.client_key = make_key(folder / "client_key")
@@ -46,7 +58,7 @@ class Sshd:
     @property
     def address(self) -> SshAddress:
         """Where it listens."""
-        return SshAddress("127.0.0.1", self.port, Route.DIRECT)
+        return SshAddress(self.listen, self.port, Route.DIRECT)
 
     @property
     def pid(self) -> int:
@@ -63,7 +75,7 @@ class Sshd:
         lines = [
             *self.options,
             f"Port {self.port}",
-            "ListenAddress 127.0.0.1",
+            f"ListenAddress {self.listen}",
             f"HostKey {self.host_key}",
             f"PidFile {self.folder / 'sshd.pid'}",
             f"AuthorizedKeysFile {self.authorized}",
@@ -71,13 +83,15 @@ class Sshd:
             "StrictModes no",
             "PasswordAuthentication no",
             "KbdInteractiveAuthentication no",
-            "MaxStartups 500:30:1000",
             "LogLevel ERROR",
         ]
+        # Of this keyword the last value counts.
+        if not any(option.startswith("MaxStartups") for option in self.options):
+            lines.append("MaxStartups 500:30:1000")
         config.write_text("\n".join(lines) + "\n")
         log = (self.folder / "sshd.log").open("ab")
         self._process = subprocess.Popen(
-            ["/usr/sbin/sshd", "-D", "-e", "-f", str(config)],
+            [*self.launcher, "/usr/sbin/sshd", "-D", "-e", "-f", str(config)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -86,7 +100,7 @@ class Sshd:
         end = time.monotonic() + START_SECONDS
         while True:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection((self.listen, self.port), timeout=1).close()
             except OSError:
                 words = (self.folder / "sshd.log").read_text()
                 assert self._process.poll() is None, words
@@ -99,7 +113,7 @@ class Sshd:
         """End the listener and every connection it serves."""
         if self._process is None:
             return
-        for pid in (*_children(self._process.pid), self._process.pid):
+        for pid in (*filter(_is_sshd, _below(self._process.pid)), self._process.pid):
             try:
                 os.kill(pid, 9)
             except ProcessLookupError:
@@ -107,15 +121,34 @@ class Sshd:
         self._process.wait(timeout=30)
         self._process = None
 
+    def run_on_host(self) -> list[int]:
+        """Return the pids of all that its sessions run: shells and what they started."""
+        return [pid for pid in _below(self.pid) if not _is_sshd(pid)]
+
+    def sessions(self) -> int:
+        """Return how many connections it serves."""
+        return sum(_is_sshd(pid) for pid in _below(self.pid, 1))
+
+    def log_text(self) -> str:
+        """Return what the server wrote so far."""
+        return (self.folder / "sshd.log").read_text()
+
     def new_host_key(self) -> None:
         """Give it another host key, for its next start."""
         self.host_key = make_key(self.folder / f"host_key_{time.monotonic_ns()}")
 
 
 @contextmanager
-def serving(folder: Path, *, options: tuple[str, ...] = ()) -> Iterator[Sshd]:
+def serving(
+    folder: Path,
+    *,
+    options: tuple[str, ...] = (),
+    listen: str = "127.0.0.1",
+    launcher: Sequence[str] = (),
+) -> Iterator[Sshd]:
     """Run a server in `folder` while the context lasts."""
-    server = Sshd(folder, options=options)
+    folder.mkdir(exist_ok=True)
+    server = Sshd(folder, options=options, listen=listen, launcher=launcher)
     server.start()
     try:
         yield server
@@ -123,24 +156,72 @@ def serving(folder: Path, *, options: tuple[str, ...] = ()) -> Iterator[Sshd]:
         server.stop()
 
 
-def _children(pid: int) -> list[int]:
-    """Return the sshd processes below `pid` (the sessions), not what they run."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found += [*_children(int(entry.name)), int(entry.name)] if _is_sshd(entry) else []
-    return found
+class Agent:
+    """A running SSH agent and its socket."""
+
+    def __init__(self, where: Path) -> None:
+        self.where = where
+        self._process = subprocess.Popen(
+            ["ssh-agent", "-D", "-a", str(where)], stdout=subprocess.DEVNULL
+        )
+        end = time.monotonic() + START_SECONDS
+        while not where.exists():
+            assert time.monotonic() < end, "the agent does not start"
+            os.sched_yield()
+
+    def add(self, key: Path, passphrase: str = "") -> None:
+        """Add a key as an operator does, who types its passphrase."""
+        answer = self.where.with_suffix(".askpass")
+        answer.write_text(f"#!/bin/sh\necho '{passphrase}'\n")
+        answer.chmod(0o700)
+        environment = os.environ | {
+            "SSH_AUTH_SOCK": str(self.where),
+            "SSH_ASKPASS": str(answer),
+            "SSH_ASKPASS_REQUIRE": "force",
+        }
+        subprocess.run(["ssh-add", "-q", str(key)], env=environment, check=True, timeout=30)
+
+    def end(self) -> None:
+        """End it; its socket is gone afterwards."""
+        self._process.terminate()
+        self._process.wait(timeout=30)
+        self.where.unlink(missing_ok=True)
 
 
-def _is_sshd(entry: Path) -> bool:
+@contextmanager
+def agent_at(where: Path) -> Iterator[Agent]:
+    """Run an agent while the context lasts."""
+    agent = Agent(where)
     try:
-        return (entry / "comm").read_text().strip().startswith("sshd")
+        yield agent
+    finally:
+        agent.end()
+
+
+def _below(pid: int, depth: int = 99) -> list[int]:
+    """Return the processes below `pid`, down to `depth`, the deepest first."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            parents.setdefault(int(fields[1]), []).append(int(entry.name))
+
+    def collect(parent: int, left: int) -> list[int]:
+        if not left:
+            return []
+        return [
+            pid for child in parents.get(parent, ()) for pid in (*collect(child, left - 1), child)
+        ]
+
+    return collect(pid, depth)
+
+
+def _is_sshd(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip().startswith("sshd")
     except OSError:
         return False
 
