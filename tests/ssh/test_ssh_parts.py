@@ -1,8 +1,6 @@
 """Keys, gate, pauses, outcomes, and the sections of a look."""
 
-import asyncio
 import itertools
-import os
 import socket
 import subprocess
 from pathlib import Path
@@ -23,8 +21,7 @@ from fleetui.ssh.keys import load_keys
 from fleetui.ssh.outcome import detail_of, state_of
 from fleetui.ssh.probe import ProbeError, ProbeParser, without_own
 from fleetui.ssh.settings import FollowPlan, SshSettings
-from link_stage import linked, quick, until
-from openssh import Sshd, make_key
+from openssh import make_key
 
 PLAN = FollowPlan(streams=(("bench", "/tmp/a.log"),))
 
@@ -49,25 +46,6 @@ async def test_an_agent_that_does_not_answer_is_said(tmp_path: Path) -> None:
     ring = await load_keys(SshSettings(agent_path=str(tmp_path / "agent")))
     assert ring.pairs == ()
     assert "agent" in ring.problems[0]
-
-
-async def test_keys_of_an_agent_open_the_door(shared_sshd: Sshd, tmp_path: Path) -> None:
-    where = tmp_path / "agent"
-    agent = await asyncio.create_subprocess_exec(
-        "ssh-agent", "-D", "-a", str(where), stdout=asyncio.subprocess.DEVNULL
-    )
-    try:
-        await until(where.exists, "the agent's socket")
-        environment = os.environ | {"SSH_AUTH_SOCK": str(where)}
-        add = ["ssh-add", "-q", str(shared_sshd.client_key)]
-        process = await asyncio.create_subprocess_exec(*add, env=environment)
-        assert await process.wait() == 0
-        settings = quick(shared_sshd, key_files=(), use_agent=True, agent_path=str(where))
-        async with linked(shared_sshd, PLAN, settings=settings) as (_, sink):
-            await until(lambda: sink.state is SshState.CONNECTED, "the login")
-    finally:
-        agent.terminate()
-        await agent.wait()
 
 
 @given(st.floats(0.01, 10), st.floats(0.01, 100), st.floats(0, 1), st.integers(1, 3000))
