@@ -157,6 +157,50 @@ def audit(
 
 
 @app.command
+def act(
+    verb: Annotated[
+        str,
+        Parameter(
+            help="restart-daemon, destroy, stop, start, reboot, recycle, label or accept-host-key."
+        ),
+    ],
+    instance: Annotated[tuple[int, ...], Parameter(help="Ids of the instances.")],
+    *,
+    argument: Annotated[str | None, Parameter(help="The new label, for `label`.")] = None,
+    reason: Annotated[str, Parameter(help="Why, for the audit.")] = "asked for on a command line",
+    dry_run: Annotated[bool, Parameter(negative="", help="Only say what would run.")] = False,
+    yes: Annotated[bool, Parameter(negative="", help="Do not ask.")] = False,
+    wait: Annotated[float, Parameter(help="Seconds to wait for the outcome.")] = 600.0,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Ask the collector for an action; exit status 0 when all was done, 1 when not."""
+    from fleetui.domain.intent import Verb
+
+    known = {str(name).replace("_", "-"): name for name in Verb}
+    if verb.replace("_", "-") not in known:
+        _refuse(f"no such action: {verb}; known: {', '.join(known)}")
+    settings = config.load({"state_dir": state_dir})
+    if settings.read_only and not dry_run:
+        _refuse("read_only is set: nothing may be changed from here")
+    wanted = known[verb.replace("_", "-")]
+    if (argument is not None) != (wanted is Verb.LABEL):
+        _refuse("`label` needs --argument with the new label; no other action has one")
+    work = _act(
+        settings,
+        wanted,
+        instance,
+        argument=argument,
+        reason=reason,
+        ask_first=not yes,
+        dry_run=dry_run,
+        wait=wait,
+        as_json=as_json,
+    )
+    return _run(work)
+
+
+@app.command
 def findings(
     *,
     state_dir: StateDir = None,
@@ -334,6 +378,59 @@ async def _audit(settings: config.Settings, limit: int, *, as_json: bool) -> int
         entries = await store.audit(limit=limit)
     print(_json([to_builtins(entry) for entry in entries]) if as_json else audit_text(entries))
     return 0
+
+
+async def _act(
+    settings: config.Settings,
+    verb: Any,  # noqa: ANN401 - Verb, imported lazily
+    instance_ids: tuple[int, ...],
+    *,
+    argument: str | None,
+    reason: str,
+    ask_first: bool,
+    dry_run: bool,
+    wait: float,
+    as_json: bool,
+) -> int:
+    from fleetui.domain.clock import parse_clock
+    from fleetui.domain.intent import IntentState
+    from fleetui.reports import act
+
+    store = await _existing_store(settings)
+    async with contextlib.aclosing(store):
+        try:
+            rows = await act.targets(store, instance_ids)
+        except act.ActError as error:
+            _refuse(str(error))
+        if dry_run:
+            print(act.plan_text(verb, rows))
+            return 0
+        if not (await store.fleet()).lease_held:
+            _refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
+        if ask_first:
+            print(act.plan_text(verb, rows), file=sys.stderr)
+            _confirm(act.word_to_type(verb, rows))
+        asked = await act.ask(
+            store,
+            verb,
+            rows,
+            clock=parse_clock(settings.clock),
+            actor=_actor(),
+            reason=reason,
+            argument=argument,
+        )
+        intents = await act.outcomes(store, asked, patience_seconds=wait)
+    print(_json(act.outcome_report(intents)) if as_json else act.outcome_text(intents))
+    return int(any(intent.state is not IntentState.DONE for intent in intents))
+
+
+def _confirm(word: str) -> None:
+    """Have the word typed at a terminal; refuse everything else."""
+    if not sys.stdin.isatty():
+        _refuse("say --yes to act without a terminal to ask at")
+    print(f"Type {word} to confirm: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != word:
+        _refuse("not confirmed: nothing was done", status=1)
 
 
 async def _findings(

@@ -8,7 +8,7 @@ import msgspec
 from fleetui.console import figures
 from fleetui.console.glyphs import STAGE_WORDS
 from fleetui.console.inspection import Subject
-from fleetui.domain.intent import Intent, Verb
+from fleetui.domain.intent import Intent, Verb, intent_on
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText
 
@@ -63,15 +63,13 @@ def new_intent(
     row: FleetRow, verb: Verb, actor: SafeText, now: float, argument: SafeText | None = None
 ) -> Intent:
     """Build the intent with what the operator saw as its guard."""
-    return Intent(
+    return intent_on(
+        row,
+        verb,
         intent_id=uuid.uuid4().hex,
-        verb=verb,
-        instance_id=row.instance_id,
         actor=actor,
         reason=SafeText("asked for in the console"),
-        created_at=now,
-        machine_id=row.machine_id,
-        label=row.label,
+        now=now,
         argument=argument,
     )
 

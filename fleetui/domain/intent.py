@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText
 
 
@@ -57,6 +58,30 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float | None = None
     finished_at: float | None = None
     result: SafeText | None = None
+
+
+def intent_on(
+    row: FleetRow,
+    verb: Verb,
+    *,
+    intent_id: str,
+    actor: SafeText,
+    reason: SafeText,
+    now: float,
+    argument: SafeText | None = None,
+) -> Intent:
+    """Build the intent of one who sees `row`: its machine and label guard the act."""
+    return Intent(
+        intent_id=intent_id,
+        verb=verb,
+        instance_id=row.instance_id,
+        actor=actor,
+        reason=reason,
+        created_at=now,
+        machine_id=row.machine_id,
+        label=row.label,
+        argument=argument,
+    )
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):

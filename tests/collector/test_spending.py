@@ -11,7 +11,7 @@ from fleetui.collector.pending import Pending
 from fleetui.collector.spending import SpendMeter
 from fleetui.domain.clock import SystemClock
 from fleetui.domain.instance import Instance
-from fleetui.domain.money import Spend, hours_left
+from fleetui.domain.money import hours_left
 from fleetui.domain.stage import Stage
 from fleetui.store.interface import Batch
 from fleetui.store.sqlite import SqliteStore
@@ -87,16 +87,9 @@ async def test_the_store_adds_up_and_keeps_it(tmp_path: Path) -> None:
         spent = meter.observe(row(3.6), Stage.BENCH, at)
         await store.publish(lease, Batch(at=at, spend=spent))
     (item,) = await store.spend(0)
-    assert item == Spend(
-        instance_id=1,
-        machine_id=7,
-        day=0,
-        stage=Stage.BENCH,
-        began_at=100.0,
-        seconds=120.0,
-        unseen_seconds=0.0,
-        dollars=pytest.approx(0.12),
-    )
+    assert (item.instance_id, item.machine_id, item.day, item.stage) == (1, 7, 0, Stage.BENCH)
+    assert (item.began_at, item.seconds, item.unseen_seconds) == (100.0, 120.0, 0.0)
+    assert item.dollars == pytest.approx(0.12)
     assert await store.spend(1) == ()
     totals = await store.spend_totals()
     # A new collector goes on from there, the time between included.
@@ -104,7 +97,8 @@ async def test_the_store_adds_up_and_keeps_it(tmp_path: Path) -> None:
     later.observe(row(3.6), Stage.BENCH, 320.0)
     total = later.total(1)
     assert total is not None
-    assert (total.since, total.dollars) == (100.0, pytest.approx(0.22))
+    assert total.since == 100.0
+    assert total.dollars == pytest.approx(0.22)
     await store.close()
 
 

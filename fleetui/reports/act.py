@@ -1,0 +1,117 @@
+"""Actions without a screen: the same intents that the console writes, and how they ended."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from fleetui.domain.clock import Clock
+from fleetui.domain.codec import to_builtins
+from fleetui.domain.intent import Intent, IntentState, Verb, intent_on
+from fleetui.domain.reading import FleetRow
+from fleetui.domain.text import SafeText
+from fleetui.store.interface import ViewerStore
+
+LOOK_SECONDS = 0.3
+WHAT_RUNS = {
+    Verb.RESTART_DAEMON: "the profile's restart script over SSH",
+    Verb.DESTROY: "DELETE /api/v0/instances/{id}/",
+    Verb.STOP: 'PUT /api/v0/instances/{id}/ {{"state": "stopped"}}',
+    Verb.START: 'PUT /api/v0/instances/{id}/ {{"state": "running"}}',
+    Verb.REBOOT: "PUT /api/v0/instances/reboot/{id}/",
+    Verb.RECYCLE: "PUT /api/v0/instances/recycle/{id}/",
+    Verb.LABEL: 'PUT /api/v0/instances/{id}/ {{"label": ...}}',
+    Verb.ACCEPT_HOST_KEY: "nothing on the host: the bound host key is dropped",
+}
+
+
+class ActError(Exception):
+    """The action cannot be asked for; the text says why."""
+
+
+async def targets(store: ViewerStore, instance_ids: Sequence[int]) -> tuple[FleetRow, ...]:
+    """Return the rows of the ids, as FleetUI shows them now.
+
+    Raises:
+        ActError: an id is not in the fleet.
+    """
+    rows = {row.instance_id: row for row in (await store.fleet()).rows}
+    missing = [str(instance_id) for instance_id in instance_ids if instance_id not in rows]
+    if missing:
+        raise ActError(f"no such instance: {', '.join(missing)}; `fleetui status` lists them")
+    return tuple(rows[instance_id] for instance_id in dict.fromkeys(instance_ids))
+
+
+def plan_text(verb: Verb, rows: Sequence[FleetRow]) -> str:
+    """Say what would run on which target, one line each."""
+    return "\n".join(
+        f"{verb.replace('_', ' ')} {row.instance_id} ({row.label or 'no label'}, machine"
+        f" {row.machine_id or '?'}, {row.num_gpus or '?'}x {row.gpu or '?'}, {row.stage}):"
+        f" {WHAT_RUNS[verb].format(id=row.instance_id)}"
+        for row in rows
+    )
+
+
+def word_to_type(verb: Verb, rows: Sequence[FleetRow]) -> str:
+    """Return what confirms the action: the number of targets, the one's last digits, or yes."""
+    if len(rows) > 1:
+        return str(len(rows))
+    return str(rows[0].instance_id)[-4:] if verb in (Verb.DESTROY, Verb.RECYCLE) else "yes"
+
+
+async def ask(
+    store: ViewerStore,
+    verb: Verb,
+    rows: Sequence[FleetRow],
+    *,
+    clock: Clock,
+    actor: str,
+    reason: str,
+    argument: str | None,
+) -> tuple[Intent, ...]:
+    """Write one intent for each target, guarded by what its row shows."""
+    asked = []
+    for row in rows:
+        intent = intent_on(
+            row,
+            verb,
+            intent_id=uuid.uuid4().hex,
+            actor=SafeText(actor),
+            reason=SafeText(reason),
+            now=clock.now(),
+            argument=None if argument is None else SafeText(argument),
+        )
+        await store.intend(intent)
+        asked.append(intent)
+    return tuple(asked)
+
+
+async def outcomes(
+    store: ViewerStore, asked: Sequence[Intent], *, patience_seconds: float
+) -> tuple[Intent, ...]:
+    """Wait until each is settled or the patience ends; returns them as they are then."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + patience_seconds
+    while True:
+        found = [await store.intent(intent.intent_id) for intent in asked]
+        intents = tuple(new or old for new, old in zip(found, asked, strict=True))
+        settled = all(
+            intent.state.is_final or intent.state is IntentState.UNKNOWN for intent in intents
+        )
+        if settled or loop.time() > end:
+            return intents
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def outcome_text(intents: Sequence[Intent]) -> str:
+    """Say how each ended, one line each."""
+    return "\n".join(
+        f"{intent.verb.replace('_', ' ')} {intent.instance_id}: {intent.state}"
+        + (f": {intent.result}" if intent.result else "")
+        for intent in intents
+    )
+
+
+def outcome_report(intents: Sequence[Intent]) -> list[dict[str, Any]]:
+    """Return the intents as JSON objects."""
+    return [to_builtins(intent) for intent in intents]

@@ -1,0 +1,88 @@
+"""`fleetui act`: the same intents as the console's, asked for and settled without a screen."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from collecting import Collecting, Simulated, collecting, simulated, some_running
+from fleetui.domain.intent import IntentState, Verb
+from fleetui.domain.reading import FleetRow
+from fleetui.domain.stage import Stage
+from fleetui.reports.act import word_to_type
+
+DEADLINE_SECONDS = 90.0
+Act = Callable[..., Awaitable[tuple[int, str]]]
+
+
+def verb_of(run: Collecting, fleet: Simulated) -> Act:
+    environment = os.environ | {
+        "FLEETUI_STATE_DIR": str(run.settings.store_path.parent),
+        "FLEETUI_CLOCK": fleet.environment["FLEETUI_CLOCK"],
+    }
+
+    async def act(*arguments: object, **more: str) -> tuple[int, str]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "fleetui", "act", *map(str, arguments),
+            env=environment | more,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                output, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return process.returncode or 0, output.decode()
+
+    return act
+
+
+async def test_an_action_is_planned_asked_for_and_told(tmp_path: Path) -> None:
+    async with (
+        simulated(tmp_path, hosts=6) as fleet,
+        collecting(fleet.settings(tmp_path)) as run,
+    ):
+        one, other, *_ = await some_running(run, 2)
+        act = verb_of(run, fleet)
+
+        status, text = await act("destroy", one.instance_id, "--dry-run")
+        assert status == 0
+        assert f"DELETE /api/v0/instances/{one.instance_id}/" in text
+        status, text = await act("destroy", one.instance_id)
+        assert (status, "--yes" in text) == (2, True)
+        status, text = await act("stop", 12, "--yes")
+        assert (status, "no such instance: 12" in text) == (2, True)
+        status, text = await act("explode", one.instance_id, "--yes")
+        assert (status, "restart-daemon" in text) == (2, True)
+        status, text = await act("stop", one.instance_id, "--yes", FLEETUI_READ_ONLY="1")
+        assert (status, "read_only" in text) == (2, True)
+        assert await run.store.intents() == ()
+
+        status, text = await act(
+            "label", one.instance_id, other.instance_id, "--argument", "mine", "--yes",
+            "--reason", "a test", "--json",
+        )  # fmt: skip
+        assert status == 0, text
+        assert {item["state"] for item in json.loads(text)} == {"done"}
+        rows = [await run.store.intent(item["intent_id"]) for item in json.loads(text)]
+        assert [(row.reason, row.argument) for row in rows if row] == [("a test", "mine")] * 2
+
+        await fleet.fault("refused")
+        status, text = await act("reboot", one.instance_id, "--yes")
+        assert status == 1, text
+        assert "failed: the API refused" in text
+        newest, *_ = await run.store.intents(instance_id=one.instance_id)
+        assert newest.state is IntentState.FAILED
+
+
+def test_the_word_to_type_grows_with_what_is_lost() -> None:
+    one, other = (FleetRow(instance_id=number, stage=Stage.BENCH) for number in (410_001, 410_002))
+    assert word_to_type(Verb.STOP, [one]) == "yes"
+    assert word_to_type(Verb.DESTROY, [one]) == "0001"
+    assert word_to_type(Verb.STOP, [one, other]) == "2"
