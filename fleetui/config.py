@@ -24,8 +24,13 @@ ENVIRONMENT = {
     "FLEETUI_CLOCK": "clock",
     "FLEETUI_READ_ONLY": "read_only",
     "FLEETUI_ASCII": "ascii_only",
+    "FLEETUI_THEME": "theme",
 }
 """Environment variable to setting. API keys are not settings: see `fleetui.vast.keys`."""
+
+
+THEMES = ("terminal", "dark", "light", "safe", "mono")
+"""Colours that the console can draw in."""
 
 
 class ConfigError(Exception):
@@ -51,6 +56,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log_megabytes_per_instance: int = 64
     read_only: bool = False
     ascii_only: bool = False
+    theme: str = ""
+    keys: dict[str, str | list[str]] = {}
+    """Action id to the keys that the console has for it instead of its own."""
     clock: str = ""
 
     def __post_init__(self) -> None:
@@ -61,6 +69,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for name in ("log_megabytes", "log_megabytes_per_instance"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
+        if self.theme not in ("", *THEMES):
+            raise ValueError(f"theme must be one of {', '.join(THEMES)}, not {self.theme!r}")
         if not self.ssh_user:
             raise ValueError("ssh_user must not be empty")
         parse_clock(self.clock)

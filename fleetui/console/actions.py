@@ -9,6 +9,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     `keys` are textual's key names, the first one is shown. `name` is the method `action_NAME`
     of the scope's screen (or the app). `footer` is its short word there (empty: not shown),
     `rank` orders the footer. A `dangerous` action is not bound at all when read-only.
+    `word` is its command on the command line, by default the id's last part; `argument` names
+    what may follow it (see `console.commands`). `command_only`: it needs no key.
     """
 
     id: str
@@ -19,6 +21,16 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     footer: str = ""
     rank: int = 50
     dangerous: bool = False
+    word: str = ""
+    argument: str = ""
+    with_argument: str = ""
+    """The method that takes the argument."""
+    command_only: bool = False
+
+    @property
+    def command(self) -> str:
+        """Its word on the command line."""
+        return self.word or self.id.partition(".")[2].replace("_", "-")
 
 
 KEY_WORDS = {
@@ -33,6 +45,15 @@ KEY_WORDS = {
     "shift+left": "shift+←",
     "shift+right": "shift+→",
     "escape": "esc",
+    "colon": ":",
+    "backslash": "\\",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "apostrophe": "'",
+    "ctrl+p": "^p",
+    "ctrl+s": "^s",
     "pageup": "pgup",
     "pagedown": "pgdn",
     "ctrl+d": "^d",
@@ -61,10 +82,24 @@ ACTIONS: tuple[Action, ...] = (
            title="the selected instance's log on the whole screen", scope="app"),
     Action(id="app.failures", keys=("4",), name="show_failures",
            title="failures, grouped by their signature", scope="app", footer="failures", rank=60),
-    Action(id="app.activity", keys=("5",), name="show_activity",
-           title="activity: intents, audit, events", scope="app", footer="activity", rank=65),
+    Action(id="app.activity", keys=("6",), name="show_activity",
+           title="activity: intents, audit, events", scope="app"),
+    Action(id="app.command", keys=("colon", "ctrl+p"), name="command",
+           title="command line: any action by its word, completed with tab", scope="app",
+           footer="command", rank=85),
     Action(id="app.undo", keys=("u",), name="undo", title="take back a pending destroy",
            scope="app"),
+    Action(id="app.theme", keys=("T",), name="theme_menu", title="choose the colours",
+           scope="app", argument="theme", with_argument="choose_theme"),
+    Action(id="app.utc", keys=("U",), name="utc", title="times local or UTC", scope="app"),
+    Action(id="app.freeze", keys=("p",), name="freeze",
+           title="freeze the screen, on and off; the collector goes on", scope="app"),
+    Action(id="app.refresh", keys=("r",), name="refresh", title="read the store now",
+           scope="app"),
+    Action(id="app.save", keys=("ctrl+s", "f8"), name="save",
+           title="save what is shown to a file and say where", scope="app"),
+    Action(id="app.mouse", keys=("f2",), name="mouse",
+           title="the mouse for the console, or for the terminal to select with", scope="app"),
     Action(id="app.redraw", keys=("ctrl+l",), name="redraw", title="draw the screen anew",
            scope="app"),
     Action(id="app.quit", keys=("q", "ctrl+q"), name="leave",
@@ -86,10 +121,39 @@ ACTIONS: tuple[Action, ...] = (
            scope="fleet", footer="details", rank=10),
     Action(id="fleet.filter", keys=("slash",), name="filter",
            title="filter: words, stage=warmup gpu~4090 rate<min age>5m !label~test",
-           scope="fleet", footer="filter", rank=30),
+           scope="fleet", footer="filter", rank=30, argument="filter",
+           with_argument="show_only"),
+    Action(id="fleet.go", keys=(), name="go('')", title="go to an instance by id or label",
+           scope="fleet", argument="instance", with_argument="go", command_only=True),
     Action(id="fleet.failures_only", keys=("z",), name="failures_only",
            title="only rows with trouble, on and off", scope="fleet", footer="trouble only",
            rank=35),
+    Action(id="fleet.mark", keys=("space",), name="mark", title="mark or unmark, and go down",
+           scope="fleet", footer="mark", rank=45),
+    Action(id="fleet.range", keys=("v",), name="mark_range",
+           title="mark from the last mark to here", scope="fleet"),
+    Action(id="fleet.mark_all", keys=("A",), name="mark_all",
+           title="mark all that the filter shows", scope="fleet"),
+    Action(id="fleet.invert_marks", keys=("M",), name="invert_marks",
+           title="turn the marks round", scope="fleet"),
+    Action(id="fleet.clear_marks", keys=("backslash",), name="clear_marks",
+           title="clear all marks", scope="fleet"),
+    Action(id="fleet.sort_menu", keys=("o",), name="sort_menu",
+           title="sort by a column, chosen by its letter", scope="fleet", word="sort",
+           argument="column", with_argument="sort_by"),
+    Action(id="fleet.group", keys=("b",), name="group_menu",
+           title="group by stage, GPU, machine, region or finding", scope="fleet",
+           argument="group", with_argument="group_by"),
+    Action(id="fleet.columns", keys=("O",), name="columns",
+           title="choose the columns and their order", scope="fleet"),
+    Action(id="fleet.wide", keys=("w",), name="wide",
+           title="whole columns, scrolled sideways, on and off", scope="fleet"),
+    Action(id="fleet.left", keys=("left",), name="sideways(-1)",
+           title="wide: a column to the left", scope="fleet"),
+    Action(id="fleet.right", keys=("right",), name="sideways(1)",
+           title="wide: a column to the right", scope="fleet"),
+    Action(id="fleet.follow", keys=("F",), name="follow",
+           title="keep the selected row in sight wherever the order takes it", scope="fleet"),
     Action(id="fleet.sort_right", keys=("full_stop",), name="sort(1)",
            title="sort by the next column", scope="fleet", footer="sort", rank=58),
     Action(id="fleet.sort_left", keys=("comma",), name="sort(-1)",
@@ -105,7 +169,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(id="fleet.pane", keys=("tab",), name="next_pane", title="into the log or details pane",
            scope="fleet"),
     Action(id="fleet.back", keys=("escape",), name="back",
-           title="close the log, then clear the filter", scope="fleet"),
+           title="close the log, then clear the filter, then the marks", scope="fleet"),
     Action(id="fleet.shell", keys=("s",), name="shell",
            title="SSH shell on the instance, its bound host key checked", scope="fleet",
            footer="shell", rank=40),
@@ -114,14 +178,28 @@ ACTIONS: tuple[Action, ...] = (
     Action(id="fleet.copy_ssh", keys=("C",), name="copy_ssh",
            title="copy its ssh command, host key check included", scope="fleet"),
     Action(id="fleet.restart", keys=("R",), name="act('restart_daemon')",
-           title="restart the proving daemon…", scope="fleet", footer="restart", rank=50,
+           title="restart the proving daemon (of all marked instances, when some are)…",
+           scope="fleet", footer="restart", rank=50,
            dangerous=True),
     Action(id="fleet.destroy", keys=("D", "f9"), name="act('destroy')",
-           title="destroy the instance… (type the last 4 digits of its id)",
+           title="destroy it… (type the last 4 digits of its id, or the number of marks)",
            scope="fleet", footer="destroy", rank=55, dangerous=True),
     Action(id="fleet.accept_key", keys=("K",), name="accept_key",
            title="accept the changed host key… (type the last 4 digits of its id)", scope="fleet",
            dangerous=True),
+    Action(id="fleet.acts", keys=("X",), name="acts",
+           title="more that can be done to the instance or the marked ones…", scope="fleet",
+           dangerous=True),
+    *(
+        Action(id=f"fleet.{verb}", keys=(), name=f"act('{verb}')", title=title, scope="fleet",
+               dangerous=True, command_only=True)
+        for verb, title in (
+            ("stop", "stop the instance: its disk stays and costs…"),
+            ("start", "start a stopped instance…"),
+            ("reboot", "reboot the container…"),
+            ("recycle", "make the container anew, losing its data…"),
+        )
+    ),
     Action(id="log.down", keys=("j", "down"), name="line(1)", title="a line down", scope="log"),
     Action(id="log.up", keys=("k", "up"), name="line(-1)", title="a line up", scope="log"),
     Action(id="log.page_down", keys=("pagedown", "ctrl+d", "space"), name="page(1)",
@@ -173,15 +251,6 @@ ACTIONS: tuple[Action, ...] = (
 )  # fmt: skip
 
 
-def actions(scope: str, *, read_only: bool) -> tuple[Action, ...]:
-    """Return the actions of a scope; the dangerous ones do not exist when read-only."""
-    return tuple(
-        action
-        for action in ACTIONS
-        if action.scope == scope and not (read_only and action.dangerous)
-    )
-
-
 def key_word(key: str, *, ascii_only: bool = False) -> str:
     """Return a key as it is printed."""
     word = KEY_WORDS.get(key, key.upper() if key.startswith("f") and key[1:].isdigit() else key)
@@ -195,10 +264,10 @@ def keymap_markdown() -> str:
     """Return the keymap as Markdown tables, for the README."""
     lines: list[str] = []
     for scope, title in SCOPES.items():
-        lines += [f"**{title}**", "", "| key | what it does |", "|---|---|"]
-        for action in actions(scope, read_only=False):
+        lines += [f"**{title}**", "", "| key | what it does | id |", "|---|---|---|"]
+        for action in (action for action in ACTIONS if action.scope == scope and action.keys):
             keys = " ".join(f"`{key_word(key)}`" for key in action.keys)
             mark = " ⚠" if action.dangerous else ""
-            lines.append(f"| {keys}{mark} | {action.title} |")
+            lines.append(f"| {keys}{mark} | {action.title} | `{action.id}` |")
         lines.append("")
     return "\n".join(lines)

@@ -8,19 +8,28 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 
 from fleetui.console import clipboard
 from fleetui.console.acting import COUNTED_DOWN, Pending, Request, new_intent, request
-from fleetui.console.binding import bindings_map
+from fleetui.console.arranging import GROUPINGS
+from fleetui.console.binding import bindings_map, call_of
+from fleetui.console.columns import COLUMNS
 from fleetui.console.diff_output import DiffOutputApp
+from fleetui.console.filter_completion import completions
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.inspection import Subject
+from fleetui.console.keymap import Keymap
+from fleetui.console.modals.command import Command, CommandLine
 from fleetui.console.modals.confirm import Answer, ConfirmDialog
 from fleetui.console.modals.help import HelpScreen
-from fleetui.console.palette import THEME
+from fleetui.console.modals.menu import Choice, Menu
+from fleetui.console.ordering import Selection
+from fleetui.console.palette import PAINTS, TERMINAL, paint_named
+from fleetui.console.preferences import PreferenceFile
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.fleet import FleetScreen
 from fleetui.console.screens.lists import ActivityScreen, FailuresScreen
@@ -34,6 +43,7 @@ from fleetui.console.shell import (
     shell_target,
 )
 from fleetui.console.styles import style_sheets
+from fleetui.console.widgets.fleet_table import READING_SECONDS
 from fleetui.domain.clock import Clock
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.text import SafeText, sanitise
@@ -57,6 +67,19 @@ ACTING_WORDS = {
     Verb.ACCEPT_HOST_KEY: "new key",
 }
 """What a row says while its intent has no answer yet."""
+THEME_NOTES = {
+    "terminal": "the terminal's own sixteen colours",
+    "dark": "for a dark room",
+    "light": "for a bright one",
+    "safe": "told apart by every eye: blue is well, orange is bad",
+    "mono": "no colours: bold, dim, underlined",
+}
+NO_COMMANDS = frozenset({"app.command", "app.no_act", "fleet.acts"})
+
+
+def _write_file(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
 
 
 class FleetApp(DiffOutputApp):
@@ -80,7 +103,11 @@ class FleetApp(DiffOutputApp):
         read_only: bool = False,
         ascii_only: bool = False,
         undo_seconds: float = 5.0,
+        reading_seconds: float = READING_SECONDS,
+        keymap: Keymap | None = None,
+        theme: str = "",
         shell: ShellSettings | None = None,
+        preferences: PreferenceFile | None = None,
         save_folder: Path | None = None,
     ) -> None:
         super().__init__(css_path=style_sheets())
@@ -90,8 +117,16 @@ class FleetApp(DiffOutputApp):
         self.actor = sanitise(actor, 120)
         self.account = sanitise(account, 60)
         self.read_only = read_only
+        self.keymap = keymap or Keymap(read_only=read_only)
+        self.preferences = preferences or PreferenceFile()
+        self.frozen = False
+        self.behind = 0
+        """While frozen: how many rows have changed since."""
+        self._mouse = True
         self.viewer = f"{self.actor} {uuid.uuid4().hex[:8]}"
-        self.fleet_screen = FleetScreen(self.state, self.glyphs, read_only=read_only)
+        self.fleet_screen = FleetScreen(
+            self.state, self.glyphs, self.keymap, reading_seconds=reading_seconds
+        )
         self.pending: Pending | None = None
         self._shell = shell or ShellSettings()
         self._save_folder = save_folder
@@ -99,14 +134,21 @@ class FleetApp(DiffOutputApp):
         self._asked_to_quit = False
         self._watched: dict[str, Intent] = {}
         self._wake = asyncio.Event()
-        self._bindings = bindings_map("app", read_only=read_only)
-        self.register_theme(THEME)
-        self.theme = THEME.name
+        self._bindings = bindings_map("app", self.keymap)
+        for paint in PAINTS.values():
+            self.register_theme(paint.theme)
+        self._no_color = bool(os.environ.get("NO_COLOR"))
+        chosen = theme or self.preferences.now.theme or TERMINAL
+        self.paint = paint_named(chosen, no_color=self._no_color)
+        self.theme = self.paint.theme.name
         self.set_class(ascii_only, "-ascii")
 
     def on_mount(self) -> None:
         """Show the fleet and start the loops."""
         self.push_screen(self.fleet_screen)
+        chosen = self.preferences.now
+        self.fleet_screen.table.set_columns(chosen.columns, wide=chosen.wide)
+        self.fleet_screen.table.selection = Selection(group=chosen.group)
         for name, loop in (
             ("follow", self._follow()),
             ("pull", self._pull()),
@@ -125,7 +167,10 @@ class FleetApp(DiffOutputApp):
                         view = await self.store.follow(self.state.revision)
                     else:
                         view = await self.store.fleet()
-                changed = self.state.apply(view)
+                if self.frozen:
+                    self.behind = len(view.rows)
+                else:
+                    changed = self.state.apply(view)
                 self._tell(changed)
             except Exception as error:  # noqa: BLE001 - any trouble of the store is shown, never fatal
                 self._trouble(error)
@@ -137,7 +182,7 @@ class FleetApp(DiffOutputApp):
             self._wake.clear()
             screen = self.screen
             try:
-                if isinstance(screen, FleetUIScreen) and screen.is_laid_out:
+                if isinstance(screen, FleetUIScreen) and screen.is_laid_out and not self.frozen:
                     async with asyncio.timeout(STORE_DEADLINE_SECONDS):
                         await screen.pull()
             except Exception as error:  # noqa: BLE001 - the same
@@ -374,7 +419,148 @@ class FleetApp(DiffOutputApp):
 
     def action_help(self) -> None:
         """Show the keys."""
-        self.push_screen(HelpScreen(self.glyphs, read_only=self.read_only))
+        self.push_screen(HelpScreen(self.glyphs, self.keymap))
+
+    # -- the command line ------------------------------------------------------------------------
+
+    def action_command(self) -> None:
+        """Open the command line."""
+        self.command_line()
+
+    def command_line(self, *, dangerous_only: bool = False) -> None:
+        """Open the command line on the actions of this screen, or on those that act."""
+        screen = self.screen
+        if not isinstance(screen, FleetUIScreen):
+            return
+        scopes = dict.fromkeys((screen.scope, *screen.scopes, "app"))
+        offered = [
+            action
+            for scope in scopes
+            for action in self.keymap.actions(scope)
+            if action.id not in NO_COMMANDS and (action.dangerous or not dangerous_only)
+        ]
+        line = CommandLine(offered, self._argument_values, self.glyphs)
+        self.push_screen(line, self._run_command)
+
+    def _argument_values(self, kind: str, begun: str) -> list[str]:
+        rows = self.state.rows.values()
+        match kind:
+            case "column":
+                values = [column.name for column in COLUMNS]
+            case "theme":
+                values = list(PAINTS)
+            case "group":
+                values = ["none", *GROUPINGS]
+            case "filter":
+                return completions(begun, rows)
+            case "instance":
+                values = [str(row.instance_id) for row in rows]
+                values += [row.label for row in rows if row.label]
+            case _:
+                values = []
+        return [value for value in values if value.startswith(begun.strip())]
+
+    async def _run_command(self, command: Command | None) -> None:
+        if command is None:
+            return
+        action = command.action
+        target = self.screen.focused if action.scope in ("log", "lists") else self.screen
+        node = self if action.scope == "app" else target or self.screen
+        if not command.argument:
+            await self.run_action(call_of(action), default_namespace=node)
+            return
+        method = getattr(node, f"action_{action.with_argument}", None)
+        if method is not None:
+            method(command.argument)
+
+    # -- how it looks --------------------------------------------------------------------------
+
+    def prefer(self, **changes: object) -> None:
+        """Keep a choice of the operator for the next time."""
+        trouble = self.preferences.keep(msgspec.structs.replace(self.preferences.now, **changes))
+        if trouble:
+            self.say(f"this choice lasts until you quit: {trouble}", severity="error")
+
+    def action_theme_menu(self) -> None:
+        """Choose the colours."""
+        choices = [Choice(name, name, THEME_NOTES[name]) for name in PAINTS]
+        self.push_screen(
+            Menu("colours", choices, self.glyphs, current=self.paint.name), self._theme_chosen
+        )
+
+    def _theme_chosen(self, name: str | None) -> None:
+        if name is not None:
+            self.action_choose_theme(name)
+
+    def action_choose_theme(self, name: str) -> None:
+        """Draw in the colours of a theme from now on."""
+        if name not in PAINTS:
+            self.say(f"there is no theme {name}: " + " ".join(PAINTS))
+            return
+        if self._no_color:
+            self.say("NO_COLOR is set: only attributes are used")
+        self.paint = paint_named(name, no_color=self._no_color)
+        self.theme = self.paint.theme.name
+        for screen in self.screen_stack:
+            if isinstance(screen, FleetUIScreen):
+                screen.look_changed()
+        self.prefer(theme=name)
+
+    def action_utc(self) -> None:
+        """Show times in UTC, or local ones."""
+        self.prefer(utc=not self.preferences.now.utc)
+        self.say("times are " + ("UTC" if self.preferences.now.utc else "local"))
+        self._draw_again()
+
+    def _draw_again(self) -> None:
+        screen = self.screen
+        if isinstance(screen, FleetUIScreen) and screen.is_laid_out:
+            screen.fleet_changed(set())
+        self.wake()
+
+    def action_freeze(self) -> None:
+        """Let the screen stand still, or catch up."""
+        self.frozen = not self.frozen
+        self.behind = 0
+        self._draw_again()
+
+    def action_refresh(self) -> None:
+        """Read the store now."""
+        self.wake()
+
+    def action_mouse(self) -> None:
+        """Take the mouse, or leave it to the terminal."""
+        driver = self._driver
+        enable = getattr(driver, "_enable_mouse_support", None)
+        disable = getattr(driver, "_disable_mouse_support", None)
+        if enable is None or disable is None:
+            self.say("this terminal has no mouse")
+            return
+        self._mouse = not self._mouse
+        (enable if self._mouse else disable)()
+        self.say("the mouse is " + ("the console's" if self._mouse else "the terminal's: select"))
+
+    def action_save(self) -> None:
+        """Save what the screen shows to a file."""
+        screen = self.screen
+        if isinstance(screen, FleetUIScreen):
+            self._work(self._save(*screen.saved()), "save", "save")
+
+    async def _save(self, name: str, text: str) -> None:
+        if self._save_folder is None:
+            self.say("there is no folder to save to", severity="error")
+            return
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.state.now()))
+        stem, _, suffix = name.rpartition(".")
+        path = self._save_folder / f"{stem}-{stamp}.{suffix}"
+        try:
+            await asyncio.to_thread(_write_file, path, text)
+        except OSError as error:
+            self.say(f"not saved: {path}: {error.strerror or error}", severity="error")
+        else:
+            self.say(f"saved: {path}")
+
+    # -- going places --------------------------------------------------------------------------
 
     def action_show_fleet(self) -> None:
         """Go to the fleet."""

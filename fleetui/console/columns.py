@@ -1,12 +1,12 @@
 """The fleet table's columns: their width, their place in line, their words and their order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from fleetui.console import figures
 from fleetui.console.fitting import fit
-from fleetui.console.glyphs import STAGE_TONES, STAGE_WORDS, Glyphs
+from fleetui.console.glyphs import SSH_WORDS, STAGE_TONES, STAGE_WORDS, Glyphs
 from fleetui.console.palette import Piece
 from fleetui.domain.finding import Severity
 from fleetui.domain.host import SshState
@@ -34,6 +34,8 @@ class Scene(msgspec.Struct, frozen=True):
     glyphs: Glyphs
     stale_before: float = 0.0
     speed: float = 1.0
+    trends: Mapping[int, tuple[float | None, ...]] = {}
+    """Proofs per hour of instances over the last hours, where they have been read."""
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +149,20 @@ def _load(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
     return pieces
 
 
+def _trend(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    values = list(scene.trends.get(row.instance_id, ()))
+    return [(fit(scene.glyphs.sparkline(values, width), width, right=True), "ok")]
+
+
+def _text_cell(value: Callable[[FleetRow], object]) -> Callable[..., list[Piece]]:
+    def cell(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+        found = value(row)
+        text = scene.glyphs.plain("" if found is None else str(found))
+        return [(fit(text, width, more=scene.glyphs["more"]), "dim")]
+
+    return cell
+
+
 def _byte_age(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
     seconds = None if row.newest_byte_at is None else scene.now - row.newest_byte_at
     quiet = row.stage in BUSY_STAGES and (seconds or 0.0) > SILENCE_WORTH_NOTING_SECONDS
@@ -217,6 +233,27 @@ COLUMNS: tuple[Column, ...] = (
         key=lambda r: None if r.newest_byte_at is None else -r.newest_byte_at, cell=_byte_age,
     ),
     Column(
+        name="trend", title="trend 6 h", width=12, right=True,
+        key=lambda r: r.proofs_per_hour, cell=_trend,
+    ),
+    Column(
+        name="machine", title="machine", width=9,
+        key=lambda r: None if r.machine_id is None else float(r.machine_id),
+        cell=_text_cell(lambda r: r.machine_id),
+    ),
+    Column(
+        name="region", title="region", width=14, key=lambda r: r.geolocation,
+        cell=_text_cell(lambda r: r.geolocation),
+    ),
+    Column(
+        name="status", title="Vast says", width=10, key=lambda r: r.api_status,
+        cell=_text_cell(lambda r: r.api_status),
+    ),
+    Column(
+        name="ssh", title="SSH", width=12, key=lambda r: r.ssh.value,
+        cell=_text_cell(lambda r: SSH_WORDS[r.ssh]),
+    ),
+    Column(
         name="finding", title="finding", width=16, flexible=True,
         key=_finding_key, cell=_finding,
     ),
@@ -227,9 +264,11 @@ SQUEEZED = {"rate": 8, "progress": 5, "gpu": 11, "label": 10}
 """Widths of columns that can also be drawn shorter."""
 ARRANGED = (
     "id", "stage", "finding", "rate", "gpu", "progress", "cost", "label", "age", "proof", "util",
-    "rate", "gpu", "eta", "in", "label", "progress",
+    "rate", "gpu", "eta", "in", "label", "progress", "trend",
 )  # fmt: skip
 """Who gets room in turn: squeezed the first time, whole the second time."""
+SHOWN = tuple(column.name for column in COLUMNS if column.name in ARRANGED)
+"""What is shown, in order, while the operator chose nothing."""
 GAP = 1
 
 
@@ -238,13 +277,26 @@ class Layout(msgspec.Struct, frozen=True):
 
     width: int
     columns: tuple[tuple[Column, int], ...]
+    hidden: int = 0
+    """How many chosen columns have no room (they are reached sideways when wide)."""
 
 
-def layout(width: int) -> Layout:
-    """Choose the columns for `width` cells: as many as fit squeezed, then widened."""
+def layout(width: int, names: Sequence[str] = (), *, wide: bool = False, skip: int = 0) -> Layout:
+    """Choose the columns for `width` cells: as many as fit squeezed, then widened.
+
+    `names` are the operator's columns in order (default: our own choice). When `wide`, columns
+    have their whole width, the first `skip` of them after the id are scrolled out on the left.
+    """
+    chosen_names = [name for name in names or SHOWN if name in BY_NAME]
+    if "id" not in chosen_names:
+        chosen_names.insert(0, "id")
+    if wide:
+        return _wide(width, chosen_names if names else [c.name for c in COLUMNS], skip)
     usable = max(width - 2, 0)
     chosen: dict[str, int] = {}
-    for name in ARRANGED:
+    turns = [name for name in ARRANGED if name in chosen_names]
+    turns += [name for name in chosen_names if name not in ARRANGED]
+    for name in turns:
         column = BY_NAME[name]
         spare = usable - sum(chosen.values()) - GAP * max(len(chosen) - 1, 0)
         if name in chosen:
@@ -253,7 +305,7 @@ def layout(width: int) -> Layout:
         least = SQUEEZED.get(name, column.width)
         if least + GAP <= spare or name in ALWAYS:
             chosen[name] = least
-    kept = [(column, chosen[column.name]) for column in COLUMNS if column.name in chosen]
+    kept = [(BY_NAME[name], chosen[name]) for name in chosen_names if name in chosen]
     spare = usable - sum(size for _, size in kept) - GAP * (len(kept) - 1)
     if spare < 0:
         kept = _shrink(kept, -spare)
@@ -268,7 +320,25 @@ def layout(width: int) -> Layout:
     return Layout(
         width,
         tuple((column, size + (spare if column.flexible else 0)) for column, size in widened),
+        len(chosen_names) - len(kept),
     )
+
+
+def _wide(width: int, names: Sequence[str], skip: int) -> Layout:
+    first, rest = names[0], names[1:]
+    skip = min(max(skip, 0), max(len(rest) - 1, 0))
+    room = max(width - 2, 0)
+    shown: list[tuple[Column, int]] = []
+    left = [first, *rest[skip:]]
+    for place, name in enumerate(left):
+        column = BY_NAME[name]
+        wanted = column.width + (60 if column.flexible else 0)
+        size = min(wanted, room)
+        if size < min(column.width, 5):
+            return Layout(width, tuple(shown), len(left) - place)
+        shown.append((column, size))
+        room -= size + GAP
+    return Layout(width, tuple(shown), 0)
 
 
 def _shrink(kept: list[tuple[Column, int]], lacking: int) -> list[tuple[Column, int]]:

@@ -57,6 +57,7 @@ _FULL: dict[str, str] = {
     "failed": "✖",
     "off": "○",
     "cursor": "▌",
+    "mark": "◆",
     "full": "━",
     "empty": "─",
     "cell": "■",
@@ -67,6 +68,7 @@ _FULL: dict[str, str] = {
     "wall": "│",
     "more": "…",
     "arrow": "→",
+    "left": "←",
     "dot": "·",
 }
 _ASCII: dict[str, str] = {
@@ -79,6 +81,7 @@ _ASCII: dict[str, str] = {
     "failed": "X",
     "off": "-",
     "cursor": ">",
+    "mark": "*",
     "full": "#",
     "empty": ".",
     "cell": "#",
@@ -89,6 +92,7 @@ _ASCII: dict[str, str] = {
     "wall": "|",
     "more": "~",
     "arrow": "->",
+    "left": "<",
     "dot": "-",
 }
 _TRANSLITERATION = str.maketrans(

@@ -20,6 +20,7 @@ class Selection(msgspec.Struct, frozen=True):
     failures_only: bool = False
     sort: str = DEFAULT_SORT
     descending: bool = False
+    group: str = ""
 
 
 def is_failure(row: FleetRow) -> bool:

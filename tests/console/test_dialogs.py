@@ -225,7 +225,7 @@ async def test_read_only_has_no_such_keys_and_refuses_forged_calls() -> None:
         assert not asked(run.store)
         await run.press("question_mark")
         await run.shows("read-only")
-        assert "destroy the instance" not in run.text
+        assert "destroy it" not in run.text
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])

@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from console_pilot import NOW, StillClock, console
-from fleetui.console.actions import ACTIONS, actions, key_word, keymap_markdown
+from fleetui.console.actions import ACTIONS, key_word, keymap_markdown
 from fleetui.console.fitting import cells
+from fleetui.console.keymap import Keymap
 from fleetui.console.ordering import is_failure
 from fleetui.console.widgets.fleet_table import FleetTable
 from fleetui.console.widgets.lines_view import LinesView
@@ -152,14 +153,14 @@ async def test_screens_open_and_close() -> None:
         for key, words in (
             ("2", "fleet $/h"),
             ("4", "failures by signature"),
-            ("5", "daemon answers again after 41 s"),
-            ("question_mark", "destroy the instance"),
+            ("6", "daemon answers again after 41 s"),
+            ("question_mark", "the fleet"),
         ):
             await run.press(key)
             await run.shows(words)
             await run.press("q")
             await run.until(lambda: run.app.screen is run.app.fleet_screen, "the fleet again")
-        await run.press("5", "4")
+        await run.press("6", "4")
         await run.shows("failures by signature")
         await run.press("1")
         assert run.app.screen is run.app.fleet_screen
@@ -277,7 +278,7 @@ async def test_the_inspector_can_be_hidden_and_entered() -> None:
 
 async def test_ages_grow_and_old_rows_dim() -> None:
     clock = StillClock()
-    async with console(clock=clock) as run:
+    async with console(clock=clock, theme="dark") as run:
         clock.at += 45
         assert run.store.health
         run.store.health = msgspec.structs.replace(run.store.health, at=clock.at)
@@ -291,23 +292,33 @@ async def test_ages_grow_and_old_rows_dim() -> None:
 
 @pytest.mark.parametrize("scope", ["app", "fleet", "log", "lists"])
 def test_the_registry_has_no_key_twice_in_a_scope(scope: str) -> None:
-    keys = [key for action in actions(scope, read_only=False) for key in action.keys]
+    keys = [key for action in Keymap().actions(scope) for key in action.keys]
     assert len(keys) == len(set(keys))
 
 
 def test_dangerous_actions_need_no_chord_and_are_never_read_only() -> None:
     dangerous = [action for action in ACTIONS if action.dangerous]
     assert {action.id for action in dangerous} == {
-        "fleet.restart",
-        "fleet.destroy",
-        "fleet.accept_key",
+        f"fleet.{name}"
+        for name in (
+            "restart",
+            "destroy",
+            "accept_key",
+            "acts",
+            "stop",
+            "start",
+            "reboot",
+            "recycle",
+        )
     }
     for scope in ("app", "fleet", "log", "lists"):
-        assert not [action for action in actions(scope, read_only=True) if action.dangerous]
+        assert not [action for action in Keymap(read_only=True).actions(scope) if action.dangerous]
     for action in ACTIONS:
+        if action.command_only:
+            continue
         # Chords are aliases only, but for what a plain key does as well.
         spare = action.id in {"app.redraw", "app.no_act", "log.previous_stream"}
         half = action.id in {"log.half_left", "log.half_right"}
         assert spare or half or any("+" not in key for key in action.keys)
         assert key_word(action.keys[0])
-    assert "| `D` `F9` ⚠ | destroy the instance" in keymap_markdown()
+    assert "| `D` `F9` ⚠ | destroy it…" in keymap_markdown()

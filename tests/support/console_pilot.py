@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from textual.app import App
 from textual.pilot import Pilot
@@ -73,6 +74,8 @@ async def console(
     ascii_only: bool = False,
     undo_seconds: float = 0.0,
     hosts: int = 24,
+    reading_seconds: float = 0.0,
+    **more: Any,  # noqa: ANN401 - whatever else the app takes
 ) -> AsyncIterator[Console]:
     """Run a console until the block ends; the first fleet view has been drawn."""
     store = build(hosts, now=NOW) if store is None else store
@@ -84,6 +87,8 @@ async def console(
         read_only=read_only,
         ascii_only=ascii_only,
         undo_seconds=undo_seconds,
+        reading_seconds=reading_seconds,
+        **more,
     )
     async with app.run_test(size=size, notifications=True) as pilot:
         running = Console(app, pilot, store)

@@ -4,9 +4,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import ModalScreen
 
-from fleetui.console.actions import SCOPES, actions, key_word
+from fleetui.console.actions import SCOPES, key_word
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.glyphs import Glyphs
+from fleetui.console.keymap import Keymap
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.domain.query import FIELDS
@@ -33,10 +34,10 @@ class HelpScreen(ModalScreen[None]):
         Binding("f1", "close", show=False),
     ]
 
-    def __init__(self, glyphs: Glyphs, *, read_only: bool) -> None:
+    def __init__(self, glyphs: Glyphs, keymap: Keymap) -> None:
         super().__init__()
         self._glyphs = glyphs
-        self._read_only = read_only
+        self._keymap = keymap
 
     def compose(self) -> ComposeResult:
         """One list of lines."""
@@ -57,11 +58,13 @@ class HelpScreen(ModalScreen[None]):
 
     def _lines(self, width: int) -> list[list[Piece]]:
         lines: list[list[Piece]] = [[("keys", "title bold"), ("   j k scroll, esc closes", "dim")]]
-        if self._read_only:
+        if self._keymap.read_only:
             lines.append([("read-only: keys that act do not exist here", "warn")])
         for scope, title in SCOPES.items():
             lines += [[], [(title, "title bold")]]
-            for action in actions(scope, read_only=self._read_only):
+            for action in self._keymap.actions(scope):
+                if not action.keys:
+                    continue
                 keys = "  ".join(
                     key_word(key, ascii_only=self._glyphs.ascii_only) for key in action.keys
                 )

@@ -17,6 +17,8 @@ class FleetUIScreen(Screen[None]):
     """A screen with our header and footer. It draws when told that the fleet changed."""
 
     scope = "lists"
+    scopes: tuple[str, ...] = ()
+    """Other scopes whose actions the command line offers here."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,6 +34,11 @@ class FleetUIScreen(Screen[None]):
         """Draw what changed; called on each tick while this screen is shown."""
         del changed
         self.draw_bars()
+
+    def saved(self) -> tuple[str, str]:
+        """Return a file name and the text that saving this screen writes."""
+        strips = self._compositor.render_strips()
+        return "screen.txt", "\n".join(strip.text.rstrip() for strip in strips) + "\n"
 
     async def pull(self) -> None:
         """Read from the store what only this screen shows."""
@@ -51,12 +58,23 @@ class FleetUIScreen(Screen[None]):
         else:
             bar.show(
                 *header(
-                    app.state, app.account, read_only=app.read_only, glyphs=app.glyphs, width=width
+                    app.state,
+                    app.account,
+                    read_only=app.read_only,
+                    glyphs=app.glyphs,
+                    width=width,
+                    frozen=app.behind if app.frozen else None,
                 )
             )
-        hints = footer(self.scope, read_only=app.read_only, glyphs=app.glyphs, width=width)
+        hints = footer(self.scope, app.keymap, glyphs=app.glyphs, width=width)
         pending = app.pending_line()
         self.query_one("#footer", LineBar).show([(pending, "warn bold")] if pending else hints)
+
+    def look_changed(self) -> None:
+        """Draw everything in the new colours."""
+        self.refresh()
+        for widget in self.query("*"):
+            widget.refresh()
 
     def on_screen_resume(self) -> None:
         """Draw what changed meanwhile."""

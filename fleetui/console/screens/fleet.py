@@ -5,20 +5,26 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.events import DescendantBlur, DescendantFocus, Key
+from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
+from fleetui.console.arranging import GROUPINGS
 from fleetui.console.binding import bindings_map
-from fleetui.console.columns import COLUMNS
+from fleetui.console.columns import BY_NAME, COLUMNS
+from fleetui.console.filter_completion import completions
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.inspection import Subject, describe
+from fleetui.console.keymap import Keymap
+from fleetui.console.modals.columns import ColumnsDialog
+from fleetui.console.modals.menu import Choice, Menu
 from fleetui.console.ordering import Selection
 from fleetui.console.palette import Piece
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.details import DetailsScreen
 from fleetui.console.size_mode import SizeMode, size_mode
 from fleetui.console.widgets.chart import Chart
-from fleetui.console.widgets.fleet_table import FleetTable
+from fleetui.console.widgets.fleet_table import READING_SECONDS, FleetTable
 from fleetui.console.widgets.header import flags, totals_line
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
@@ -37,15 +43,22 @@ class FleetScreen(FleetUIScreen):
 
     scope = "fleet"
 
-    def __init__(self, state: FleetState, glyphs: Glyphs, *, read_only: bool) -> None:
+    def __init__(
+        self,
+        state: FleetState,
+        glyphs: Glyphs,
+        keymap: Keymap,
+        *,
+        reading_seconds: float = READING_SECONDS,
+    ) -> None:
         super().__init__()
         self.state = state
         self.glyphs = glyphs
         self.mode = SizeMode.SIDE
-        self.table = FleetTable(state, glyphs, id="table")
-        self.table._bindings = bindings_map("fleet", read_only=read_only)  # noqa: SLF001 - built per mode, not per class
+        self.table = FleetTable(state, glyphs, reading_seconds=reading_seconds, id="table")
+        self.table._bindings = bindings_map("fleet", keymap)  # noqa: SLF001 - built per mode, not per class
         self.inspector = LinesView(id="inspector")
-        self.log_pane = LogPane(state.clock, glyphs, read_only=read_only)
+        self.log_pane = LogPane(state.clock, glyphs, keymap)
         self.chart = Chart("fleet proofs/h", ascii_only=glyphs.ascii_only, id="chart")
         self.subject: Subject | None = None
         self._query_error = ""
@@ -60,6 +73,7 @@ class FleetScreen(FleetUIScreen):
         yield LineBar(ground="", id="crumbs")
         yield Input(
             placeholder="words  stage=warmup  gpu~4090  rate<min  log>5m  !label~test",
+            suggester=_FilterSuggester(self),
             id="filter",
             classes="prompt",
             compact=True,
@@ -112,6 +126,11 @@ class FleetScreen(FleetUIScreen):
         self.query_one("#crumbs", LineBar).show(*self._crumbs())
         self.log_pane.draw_title()
 
+    def look_changed(self) -> None:
+        """Draw everything in the new colours."""
+        self.table.look_changed()
+        super().look_changed()
+
     def _crumbs(self) -> tuple[list[Piece], list[Piece]]:
         selection = self.table.selection
         left: list[Piece] = [(" fleet", "title")]
@@ -120,10 +139,21 @@ class FleetScreen(FleetUIScreen):
         if self._query_text:
             left.append((f" {self.glyphs['arrow']} ", "dim"))
             left.append((self.glyphs.plain(self._query_text), "key"))
+        if selection.group:
+            left.append((f" {self.glyphs['arrow']} by {selection.group}", "title"))
+        if self.table.follow:
+            left.append((f" {self.glyphs['arrow']} following {self.table.cursor_id}", "active"))
+        marked = self.table.marks.live(self.state.rows, self.table.order)
+        if marked:
+            hidden = len(set(marked).difference(self.table.order))
+            unseen = f" ({hidden} hidden)" if hidden else ""
+            left.append((f"   {self.glyphs['mark']} {len(marked)} marked{unseen}", "warn bold"))
         shown, known = len(self.table.order), len(self.state.rows)
         title = next(c.title for c in COLUMNS if c.name == selection.sort)
         sign = self.glyphs["down" if selection.descending else "up"]
         right: list[Piece] = [("by ", "dim"), (f"{title} {sign}", "title"), ("   ", "dim")]
+        if self.table.order_waits:
+            right.insert(0, ("order waits while you read   ", "faint"))
         count = f"{known} instances " if shown == known else f"{shown} of {known} instances "
         return left, [*right, (count, "dim" if shown == known else "strong")]
 
@@ -230,10 +260,12 @@ class FleetScreen(FleetUIScreen):
         """Close the log; when it is closed, clear the filter."""
         if self.has_class("-log"):
             self.on_log_pane_close()
-        else:
+        elif self._query_text or self._query_error or self.table.selection.failures_only:
             self._apply("")
             self.query_one("#filter", Input).value = ""
             self._select(failures_only=False)
+        else:
+            self.action_clear_marks()
 
     def step_back(self) -> bool:
         """Undo one level: a prompt, the whole-screen log, a focused pane; false at the table."""
@@ -303,7 +335,7 @@ class FleetScreen(FleetUIScreen):
         self._query_text = valid
         self._select(query=parse_query(valid))
 
-    def show_only(self, text: str) -> None:
+    def action_show_only(self, text: str) -> None:
         """Set the filter as if it had been typed."""
         self.query_one("#filter", Input).value = text
         self._apply(text)
@@ -315,6 +347,7 @@ class FleetScreen(FleetUIScreen):
         failures_only: bool | None = None,
         sort: str | None = None,
         descending: bool | None = None,
+        group: str | None = None,
     ) -> None:
         old = self.table.selection
         self.table.set_selection(
@@ -323,6 +356,7 @@ class FleetScreen(FleetUIScreen):
                 old.failures_only if failures_only is None else failures_only,
                 sort or old.sort,
                 old.descending if descending is None else descending,
+                old.group if group is None else group,
             )
         )
         self.draw_bars()
@@ -341,15 +375,134 @@ class FleetScreen(FleetUIScreen):
         """Turn the order round."""
         self._select(descending=not self.table.selection.descending)
 
+    def action_sort_menu(self) -> None:
+        """Choose the column to sort by; the one in use turns the order round."""
+        choices = [Choice(column.name, column.title) for column in COLUMNS]
+        menu = Menu("sort by", choices, self.glyphs, current=self.table.selection.sort)
+        self.app.push_screen(menu, lambda name: self.action_sort_by(name) if name else None)
+
+    def action_sort_by(self, name: str) -> None:
+        """Sort by a column; a second time turns the order round."""
+        selection = self.table.selection
+        if name not in BY_NAME:
+            self.console_app.say(f"there is no column {name}")
+        elif name == selection.sort:
+            self._select(descending=not selection.descending)
+        else:
+            self._select(sort=name)
+
+    def action_group_menu(self) -> None:
+        """Choose what to group by."""
+        choices = [Choice("", "none"), *(Choice(name, name) for name in GROUPINGS)]
+        menu = Menu("group by", choices, self.glyphs, current=self.table.selection.group)
+        self.app.push_screen(menu, self._grouped)
+
+    def _grouped(self, name: str | None) -> None:
+        if name is not None:
+            self.action_group_by(name)
+
+    def action_group_by(self, name: str) -> None:
+        """Group by a name of `GROUPINGS`; anything else: no groups."""
+        self._select(group=name if name in GROUPINGS else "")
+        self.console_app.prefer(group=self.table.selection.group)
+
+    def action_columns(self) -> None:
+        """Choose the columns and their order."""
+        dialog = ColumnsDialog(self.console_app.preferences.now.columns, self.glyphs)
+        self.app.push_screen(dialog, self._columns_chosen)
+
+    def _columns_chosen(self, names: tuple[str, ...] | None) -> None:
+        if names is not None:
+            self.console_app.prefer(columns=names)
+            self.prefer_again()
+
+    def action_wide(self) -> None:
+        """Show whole columns, or as many as fit."""
+        self.console_app.prefer(wide=not self.console_app.preferences.now.wide)
+        self.prefer_again()
+
+    def prefer_again(self) -> None:
+        """Show the table as the preferences say."""
+        chosen = self.console_app.preferences.now
+        self.table.set_columns(chosen.columns, wide=chosen.wide)
+        self.draw_bars()
+
+    def action_sideways(self, step: int) -> None:
+        """Scroll wide columns."""
+        self.table.shift_columns(step)
+
+    def action_follow(self) -> None:
+        """Keep the selected row in sight, or let it be."""
+        self.table.follow = not self.table.follow
+        self.table.put_in_order()
+        self.draw_bars()
+
+    def action_go(self, words: str) -> None:
+        """Put the cursor on an instance named by id or label."""
+        found = next(
+            (
+                row.instance_id
+                for row in self.state.rows.values()
+                if words in (str(row.instance_id), row.label)
+            ),
+            None,
+        )
+        if found is None:
+            self.console_app.say(f"there is no instance {words}")
+        elif not self.table.go_to(found):
+            self.console_app.say(f"the filter hides {found}")
+
+    # -- marks ---------------------------------------------------------------------------------
+
+    def action_mark(self) -> None:
+        """Mark or unmark the row, and go down."""
+        if self.table.cursor_id is not None:
+            self.table.marks.toggle(self.table.cursor_id)
+            self.table.move(1)
+            self._marked()
+
+    def action_mark_range(self) -> None:
+        """Mark from the last mark to here."""
+        if self.table.cursor_id is not None:
+            self.table.marks.extend(self.table.order, self.table.cursor_id)
+            self._marked()
+
+    def action_mark_all(self) -> None:
+        """Mark all that the filter shows."""
+        self.table.marks.add(self.table.order)
+        self._marked()
+
+    def action_invert_marks(self) -> None:
+        """Turn the marks round."""
+        self.table.marks.invert(self.table.order)
+        self._marked()
+
+    def action_clear_marks(self) -> None:
+        """Clear all marks."""
+        if self.table.marks.clear():
+            self._marked()
+
+    def _marked(self) -> None:
+        self.table.touch()
+        self.table.repaint_changed()
+        self.draw_bars()
+
     # -- acting --------------------------------------------------------------------------------
 
     def targets(self) -> list[int]:
-        """The ids that an act is for: those of this very moment."""
+        """The ids that an act is for, those of this very moment: the marks, else the cursor."""
+        marked = self.table.marks.live(self.state.rows, self.table.order)
+        if marked:
+            return marked
         return [] if self.table.cursor_id is None else [self.table.cursor_id]
 
     def action_act(self, verb: str) -> None:
         """Ask before something is done to the targets."""
         self.console_app.ask(Verb(verb), self.targets())
+
+    def action_acts(self) -> None:
+        """Choose what is done to the targets."""
+        self.console_app.command_line(dangerous_only=True)
 
     def action_accept_key(self) -> None:
         """Ask before a changed host key is accepted."""
@@ -382,7 +535,7 @@ class FleetScreen(FleetUIScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Refuse what acts while something is typed, whatever key it came by."""
-        if action in ("act", "accept_key", "shell") and isinstance(self.focused, Input):
+        if action in ("act", "acts", "accept_key", "shell") and isinstance(self.focused, Input):
             return False
         return super().check_action(action, parameters)
 
@@ -420,3 +573,16 @@ class FleetScreen(FleetUIScreen):
     def on_log_pane_said(self, event: LogPane.Said) -> None:
         """Pass a word of the pane on."""
         self.console_app.say(event.text)
+
+
+class _FilterSuggester(Suggester):
+    """Completes the filter from its fields and the fleet's own values."""
+
+    def __init__(self, screen: FleetScreen) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._screen = screen
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Return the likeliest whole text."""
+        found = completions(value, self._screen.state.rows.values())
+        return found[0] if found else None

@@ -103,11 +103,11 @@ class FailuresScreen(ListScreen):
         if self._groups:
             category = self._groups[self._chosen].category
             self.app.pop_screen()
-            self.console_app.fleet_screen.show_only(f"finding={category}")
+            self.console_app.fleet_screen.action_show_only(f"finding={category}")
 
 
 class ActivityScreen(ListScreen):
-    """Screen 5: who asked for what, what came of it, and what happened by itself."""
+    """Screen 6: who asked for what, what came of it, and what happened by itself."""
 
     async def pull(self) -> None:
         """Read intents, audit and events."""

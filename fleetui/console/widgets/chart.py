@@ -9,9 +9,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fleetui.console import palette
 from fleetui.console.chart_drawing import draw_chart
-from fleetui.console.palette import Piece
+from fleetui.console.palette import Piece, paint_of
 
 Point = tuple[float, float | None]
 REDRAW_SECONDS = 1.0
@@ -100,7 +99,7 @@ class Chart(Widget):
     def render_line(self, y: int) -> Strip:
         """Return the title with its figure, or one line of the newest drawing."""
         if y == 0:
-            return palette.strip(self._head, self.size.width)
+            return paint_of(self).strip(self._head, self.size.width)
         if y <= len(self._lines):
-            return palette.strip(self._lines[y - 1], self.size.width)
-        return palette.strip([], self.size.width)
+            return paint_of(self).strip(self._lines[y - 1], self.size.width)
+        return paint_of(self).strip([], self.size.width)

@@ -1,5 +1,8 @@
 """The fleet table: line API, keyed by id, painting only the visible rows that changed."""
 
+import time
+from collections.abc import Callable, Mapping
+
 import msgspec
 from textual.events import Click
 from textual.geometry import Region, Size
@@ -7,15 +10,19 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from fleetui.console import palette
+from fleetui.console import figures
+from fleetui.console.arranging import Group, Line, Marks, arrange, arrange_still
 from fleetui.console.columns import GAP, Layout, Scene, layout
 from fleetui.console.fitting import fit
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.ordering import Selection, select
-from fleetui.console.palette import Piece
+from fleetui.console.palette import Piece, paint_of
 from fleetui.console.widgets.plain_scrollbar import make_plain
 from fleetui.domain.reading import FleetRow
+
+READING_SECONDS = 8.0
+"""After a key the order stands still for so long: no row jumps away from who reads it."""
 
 
 class _Drawn(msgspec.Struct, frozen=True):
@@ -30,7 +37,8 @@ class _Drawn(msgspec.Struct, frozen=True):
 class FleetTable(ScrollView, can_focus=True):
     """Rows of the fleet in the operator's order; the cursor belongs to an id, not to a place.
 
-    The first line is the column titles and does not scroll.
+    The first line is the column titles and does not scroll. `lines` are the rows and the heads
+    of groups, `order` the rows alone; the cursor stands on rows only.
     """
 
     DEFAULT_CSS = "FleetTable { overflow-x: hidden; overflow-y: auto; }"
@@ -45,18 +53,39 @@ class FleetTable(ScrollView, can_focus=True):
     class Opened(Message):
         """A row was clicked twice."""
 
-    def __init__(self, state: FleetState, glyphs: Glyphs, *, id: str | None = None) -> None:  # noqa: A002 - textual's own name
+    def __init__(
+        self,
+        state: FleetState,
+        glyphs: Glyphs,
+        *,
+        reading_seconds: float = READING_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+        id: str | None = None,  # noqa: A002 - textual's own name
+    ) -> None:
         super().__init__(id=id)
         self._state = state
         self._glyphs = glyphs
+        self._monotonic = monotonic
+        self._reading_seconds = reading_seconds
         self.selection = Selection()
+        self.lines: list[Line] = []
         self.order: list[int] = []
+        self.marks = Marks()
+        self.trends: Mapping[int, tuple[float | None, ...]] = {}
         self.cursor_id: int | None = None
         self.pinned = False
         """While a dialog is open the order is frozen, so that nothing moves under it."""
+        self.follow = False
+        """Whether the cursor's row is kept in sight wherever the order takes it."""
         self._at_rest = True
+        self._touched_at = float("-inf")
+        self._waits = False
         self._places: dict[int, int] = {}
+        self._line_of: list[int] = []
         self._layout: Layout = layout(80)
+        self._columns: tuple[str, ...] = ()
+        self._wide = False
+        self._skip = 0
         self._drawn: dict[int, _Drawn] = {}
         self._titles: Strip | None = None
 
@@ -69,25 +98,59 @@ class FleetTable(ScrollView, can_focus=True):
 
     @property
     def page(self) -> int:
-        """How many rows are visible at once."""
+        """How many lines are visible at once."""
         return max(self.scrollable_content_region.height - 1, 1)
+
+    @property
+    def hidden_columns(self) -> int:
+        """How many of the chosen columns have no room."""
+        return self._layout.hidden
+
+    @property
+    def order_waits(self) -> bool:
+        """Whether rows would stand elsewhere but for the reader's sake."""
+        return self._waits
 
     def set_selection(self, selection: Selection) -> None:
         """Filter and order anew."""
         self.selection = selection
         self._titles = None
+        self._touched_at = float("-inf")
         self.put_in_order()
+        self.refresh()
+
+    def set_columns(self, names: tuple[str, ...], *, wide: bool) -> None:
+        """Choose columns and their order (empty: our own choice); `wide`: whole and sideways."""
+        self._columns, self._wide, self._skip = names, wide, 0
+        self._relayout(self.scrollable_content_region.width)
+        self.refresh()
+
+    def shift_columns(self, step: int) -> None:
+        """Scroll sideways by a column; without wide columns there is nowhere to go."""
+        if self._wide and (step < 0 or self._layout.hidden):
+            self._skip = max(self._skip + step, 0)
+            self._relayout(self.scrollable_content_region.width)
+            self.refresh()
+
+    def look_changed(self) -> None:
+        """Forget what was drawn: the theme is another one."""
+        self._relayout(self._layout.width)
         self.refresh()
 
     def put_in_order(self) -> None:
         """Bring the order up to date; the cursor's row keeps its place on the screen."""
         now = self._state.now()
-        if self.pinned:
-            order = [item for item in self.order if item in self._state.rows]
-        else:
-            order = [row.instance_id for row in select(self._rows(), self.selection, now)]
-        if order != self.order:
-            self._reorder(order)
+        grouping = self.selection.group
+        rows = select(self._rows(), self.selection, now)
+        lines = arrange(rows, grouping)
+        reading = self._monotonic() - self._touched_at < self._reading_seconds
+        self._waits = False
+        if self.pinned or (reading and not self.follow):
+            still = arrange_still(self.lines, rows, grouping)
+            self._waits = still != lines
+            lines = still
+        if lines != self.lines:
+            self._reorder(lines)
         if self.order and (self.cursor_id is None or self._at_rest):
             # Until the operator moves, the cursor stands on what matters most.
             self._set_cursor(self.order[0])
@@ -98,7 +161,7 @@ class FleetTable(ScrollView, can_focus=True):
         for instance_id in changed:
             if instance_id not in self._state.rows:
                 self._drawn.pop(instance_id, None)
-        if changed or self.selection.query.terms:
+        if changed or self.selection.query.terms or self._waits:
             self.put_in_order()
         self.repaint_changed()
 
@@ -108,31 +171,54 @@ class FleetTable(ScrollView, can_focus=True):
             return
         top = self.scroll_offset.y
         scene = self._scene()
-        for line in range(min(self.page, len(self.order) - top)):
-            instance_id = self.order[top + line]
-            before = self._drawn.get(instance_id)
-            if self._draw(instance_id, scene) is not before:
+        for line in range(min(self.page, len(self.lines) - top)):
+            item = self.lines[top + line]
+            if isinstance(item, Group):
+                continue
+            before = self._drawn.get(item)
+            if self._draw(item, scene) is not before:
                 self.refresh(Region(0, line + 1, self.size.width, 1))
+
+    def visible_ids(self) -> list[int]:
+        """Return the instances on the screen."""
+        top = self.scroll_offset.y
+        shown = self.lines[top : top + self.page]
+        return [item for item in shown if not isinstance(item, Group)]
 
     def _rows(self) -> list[FleetRow]:
         rows = (self._state.row(instance_id) for instance_id in self._state.rows)
         return [row for row in rows if row is not None]
 
-    def _reorder(self, order: list[int]) -> None:
+    def _reorder(self, lines: list[Line]) -> None:
         old_place, top = self.cursor_place, self.scroll_offset.y
-        visible = top <= old_place < top + self.page
-        self.order = order
-        self._places = {instance_id: place for place, instance_id in enumerate(order)}
-        self.virtual_size = Size(self.size.width, len(order) + 1)
+        old_line = self._line(old_place)
+        visible = self.follow or top <= old_line < top + self.page
+        self.lines = lines
+        self.order, self._line_of = [], []
+        for number, line in enumerate(lines):
+            if not isinstance(line, Group):
+                self.order.append(line)
+                self._line_of.append(number)
+        self._places = {instance_id: place for place, instance_id in enumerate(self.order)}
+        self.virtual_size = Size(self.size.width, len(lines) + 1)
         lost = self.cursor_id is not None and self.cursor_id not in self._places
-        if lost or (self.cursor_id is None and order):
+        if lost or (self.cursor_id is None and self.order):
+            order = self.order
             self._set_cursor(order[min(old_place, len(order) - 1)] if order else None)
         if visible and self.cursor_id is not None and not self._at_rest:
-            wanted = self.cursor_place - (old_place - top)
-            self._scroll(wanted)
+            self._scroll(self._line(self.cursor_place) - min(max(old_line - top, 0), self.page - 1))
         self.refresh()
 
+    def _line(self, place: int) -> int:
+        """Return the line that a place of the order stands on."""
+        return self._line_of[place] if place < len(self._line_of) else place
+
     # -- the cursor --------------------------------------------------------------------------
+
+    def touch(self) -> None:
+        """Note that somebody reads here: the order waits for a while."""
+        self._at_rest = False
+        self._touched_at = self._monotonic()
 
     def move(self, rows: int) -> None:
         """Move the cursor by rows; it stops at the ends."""
@@ -142,15 +228,17 @@ class FleetTable(ScrollView, can_focus=True):
         """Put the cursor at a place of the order."""
         if not self.order:
             return
-        self._at_rest = False
+        self.touch()
         place = min(max(place, 0), len(self.order) - 1)
         before = self.cursor_place
         self._set_cursor(self.order[place])
-        top = self.scroll_offset.y
-        if place < top:
-            self._scroll(place)
-        elif place >= top + self.page:
-            self._scroll(place - self.page + 1)
+        top, line = self.scroll_offset.y, self._line(place)
+        if line < top:
+            # The head of the group comes into sight with its first row.
+            headed = line > 0 and isinstance(self.lines[line - 1], Group)
+            self._scroll(line - headed)
+        elif line >= top + self.page:
+            self._scroll(line - self.page + 1)
         for changed in (before, place):
             self._repaint_place(changed)
 
@@ -167,11 +255,11 @@ class FleetTable(ScrollView, can_focus=True):
             self.post_message(self.Moved(instance_id))
 
     def _scroll(self, top: int) -> None:
-        limit = max(len(self.order) - self.page, 0)
+        limit = max(len(self.lines) - self.page, 0)
         self.scroll_to(y=min(max(top, 0), limit), animate=False, immediate=True)
 
     def _repaint_place(self, place: int) -> None:
-        line = place - self.scroll_offset.y + 1
+        line = self._line(place) - self.scroll_offset.y + 1
         if 1 <= line < self.size.height:
             self.refresh(Region(0, line, self.size.width, 1))
 
@@ -188,20 +276,23 @@ class FleetTable(ScrollView, can_focus=True):
             self._relayout(width)
         if y == 0:
             return self._title_strip(width)
-        place = self.scroll_offset.y + y - 1
-        if place >= len(self.order):
-            return self._beyond(place, width)
-        drawn = self._draw(self.order[place], self._scene())
-        return drawn.strip if drawn else palette.strip([], width)
+        number = self.scroll_offset.y + y - 1
+        if number >= len(self.lines):
+            return self._beyond(number, width)
+        line = self.lines[number]
+        if isinstance(line, Group):
+            return self._group_strip(line, width)
+        drawn = self._draw(line, self._scene())
+        return drawn.strip if drawn else paint_of(self).strip([], width)
 
     def _relayout(self, width: int) -> None:
-        self._layout = layout(width)
+        self._layout = layout(width, self._columns, wide=self._wide, skip=self._skip)
         self._drawn.clear()
         self._titles = None
 
     def _scene(self) -> Scene:
         state = self._state
-        return Scene(state.now(), self._glyphs, state.stale_before(), state.speed)
+        return Scene(state.now(), self._glyphs, state.stale_before(), state.speed, self.trends)
 
     def _draw(self, instance_id: int, scene: Scene) -> _Drawn | None:
         row = self._state.row(instance_id)
@@ -213,13 +304,15 @@ class FleetTable(ScrollView, can_focus=True):
         drawn = self._drawn.get(instance_id)
         if drawn and drawn.pieces == pieces and drawn.ground == ground:
             return drawn
-        strip = palette.strip(pieces, self._layout.width, ground)
+        strip = paint_of(self).strip(pieces, self._layout.width, ground)
         self._drawn[instance_id] = _Drawn(row, pieces, ground, strip)
         return self._drawn[instance_id]
 
     def _pieces(self, row: FleetRow, scene: Scene, *, at_cursor: bool) -> list[Piece]:
         stale = row.row_seen_at is not None and row.row_seen_at < scene.stale_before
-        pieces: list[Piece] = [(self._glyphs["cursor"] if at_cursor else " ", "key")]
+        marked = row.instance_id in self.marks.ids
+        sign = self._glyphs["mark" if marked else "cursor"] if marked or at_cursor else " "
+        pieces: list[Piece] = [(sign, "warn bold" if marked else "key")]
         for index, (column, width) in enumerate(self._layout.columns):
             if width <= 0:
                 continue
@@ -231,7 +324,7 @@ class FleetTable(ScrollView, can_focus=True):
 
     def _title_strip(self, width: int) -> Strip:
         if self._titles is None:
-            pieces: list[Piece] = [(" ", "title")]
+            pieces: list[Piece] = [(self._glyphs["left"] if self._skip else " ", "key bold")]
             for index, (column, size) in enumerate(self._layout.columns):
                 if size <= 0:
                     continue
@@ -244,27 +337,43 @@ class FleetTable(ScrollView, can_focus=True):
                     title += mark
                 text = fit(title, size, right=column.right, more=self._glyphs["more"])
                 pieces.append((text, "strong bold" if sorted_by else "title"))
-            self._titles = palette.strip(pieces, width, "bar")
+            if self._wide and self._layout.hidden:
+                pieces.append((f" {self._glyphs['arrow']}", "key bold"))
+            self._titles = paint_of(self).strip(pieces, width, "bar")
         return self._titles
 
+    def _group_strip(self, group: Group, width: int) -> Strip:
+        rule = self._glyphs["rule"]
+        pieces: list[Piece] = [
+            (f"{rule} ", "line"),
+            (self._glyphs.plain(group.title), "title bold"),
+            (f"  {group.count}", "strong"),
+        ]
+        if group.critical:
+            pieces.append((f"  {self._glyphs['critical']} {group.critical}", "bad bold"))
+        if group.warnings:
+            pieces.append((f"  {self._glyphs['warning']} {group.warnings}", "warn bold"))
+        sums = f"  {figures.rate(group.proofs_per_hour)} proofs/h  ${figures.money(group.burn)}/h "
+        pieces += [(sums, "dim"), (rule * width, "line")]
+        return paint_of(self).strip(pieces, width)
+
     def _beyond(self, place: int, width: int) -> Strip:
-        if place > 1 or self.order or not self._state.loaded:
-            return palette.strip([], width)
-        if place == 0:
-            return palette.strip([], width)
+        paint = paint_of(self)
+        if place != 1 or self.lines or not self._state.loaded:
+            return paint.strip([], width)
         if self._state.rows:
             words = "no instance passes the filter (esc clears it)"
         else:
             words = "no instances: the last complete walk over the API found none"
             if self._state.last_complete_walk is None:
                 words = "waiting for the collector's first complete walk over the API"
-        return palette.strip([("  " + words, "dim")], width)
+        return paint.strip([("  " + words, "dim")], width)
 
     # -- events ------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
         """Fit the columns and keep the cursor in view."""
-        self.virtual_size = Size(self.size.width, len(self.order) + 1)
+        self.virtual_size = Size(self.size.width, len(self.lines) + 1)
         if self.order and not self._at_rest:
             self.go(self.cursor_place)
         elif self._at_rest:
@@ -281,9 +390,12 @@ class FleetTable(ScrollView, can_focus=True):
 
     def on_click(self, event: Click) -> None:
         """Move the cursor to the clicked row; a second click opens it."""
-        place = self.scroll_offset.y + event.y - 1
-        if event.y == 0 or place >= len(self.order):
+        number = self.scroll_offset.y + event.y - 1
+        if event.y == 0 or number >= len(self.lines):
             return
-        self.go(place)
+        line = self.lines[number]
+        if isinstance(line, Group):
+            return
+        self.go(self._places[line])
         if event.chain > 1:
             self.post_message(self.Opened())

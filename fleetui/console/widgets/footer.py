@@ -2,17 +2,18 @@
 
 import msgspec
 
-from fleetui.console.actions import Action, actions, key_word
+from fleetui.console.actions import Action, key_word
 from fleetui.console.glyphs import Glyphs
+from fleetui.console.keymap import Keymap
 from fleetui.console.palette import Piece
 
 
-def footer(scope: str, *, read_only: bool, glyphs: Glyphs, width: int) -> list[Piece]:
+def footer(scope: str, keymap: Keymap, *, glyphs: Glyphs, width: int) -> list[Piece]:
     """Return as many key hints of a scope and of the app as fit, by rank."""
     shown = [
         action
-        for action in (*actions(scope, read_only=read_only), *actions("app", read_only=read_only))
-        if action.footer
+        for action in (*keymap.actions(scope), *keymap.actions("app"))
+        if action.footer and action.keys
     ]
     shown.sort(key=lambda action: action.rank)
     hints = [(key_word(action.keys[0], ascii_only=glyphs.ascii_only), action) for action in shown]

@@ -6,15 +6,33 @@ from fleetui.console.fleet_state import MISSED_WALK_SECONDS, FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.palette import Piece
 from fleetui.domain.finding import Severity
+from fleetui.domain.money import hours_left
+
+LOW_BALANCE_HOURS = 24.0
 
 
 def header(
-    state: FleetState, account: str, *, read_only: bool, glyphs: Glyphs, width: int
+    state: FleetState,
+    account: str,
+    *,
+    read_only: bool,
+    glyphs: Glyphs,
+    width: int,
+    frozen: int | None = None,
+    link: str = "",
 ) -> tuple[list[Piece], list[Piece]]:
-    """Return the header's left part (who, how, what is wrong) and right part (the sums)."""
+    """Return the header's left part (who, how, what is wrong) and right part (the sums).
+
+    `frozen` counts the rows that changed since the screen was frozen; `link` says what a slow
+    terminal does to the screen.
+    """
     core: list[Piece] = [(" RO ", "title@cursor") if read_only else (" RW ", "warn@cursor")]
     if state.speed != 1.0:
         core.append((f" {state.speed:g}x", "warn"))
+    if frozen is not None:
+        core.append((f" FROZEN +{frozen} ", "warn bold"))
+    if link:
+        core.append((f" {link} ", "warn"))
     core += [("  ", "dim"), *_freshness(state, glyphs)]
     groups = _sums(state, glyphs, width)
     brand: list[Piece] = [(" FleetUI ", "key bold")]
@@ -71,7 +89,12 @@ def _sums(state: FleetState, glyphs: Glyphs, width: int) -> list[list[Piece]]:
         groups.append([("SSH ", "dim"), (ssh, tone), gap])
         if state.health.balance is not None and width >= 120:
             balance = f"${figures.money(state.health.balance)}"
-            groups.append([("balance ", "dim"), (balance, "text"), gap])
+            group: list[Piece] = [("balance ", "dim"), (balance, "text")]
+            left = hours_left(state.health.balance, totals.burn)
+            if left is not None:
+                tone = "warn bold" if left < LOW_BALANCE_HOURS else "dim"
+                group.append((f" {figures.duration(left * 3600)} left", tone))
+            groups.append([*group, gap])
     groups.append([(f"${figures.money(totals.burn)}", "strong"), ("/h", "dim"), gap])
     measured = figures.rate(totals.proofs_per_hour) if totals.measured else figures.UNKNOWN
     groups.append([(glyphs.plain(measured), "ok bold"), (" proofs/h ", "dim")])

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fleetui.console import palette
 from fleetui.console.fitting import cells, fit
-from fleetui.console.palette import Piece
+from fleetui.console.palette import Piece, paint_of
 
 
 class LineBar(Widget):
@@ -43,7 +42,7 @@ class LineBar(Widget):
         """Return the only line."""
         width = self.size.width
         if y:
-            return palette.strip([], width, self._ground)
+            return paint_of(self).strip([], width, self._ground)
         right = self._kept(self._right)
         room = self.room_beside(self._right)
         pieces: list[Piece] = []
@@ -55,4 +54,4 @@ class LineBar(Widget):
                 (text if cells([(text, tone)]) <= left_room else fit(text, left_room), tone)
             )
         pieces.append((" " * max(width - cells(right) - cells(pieces), 0), "text"))
-        return palette.strip(pieces + right, width, self._ground)
+        return paint_of(self).strip(pieces + right, width, self._ground)

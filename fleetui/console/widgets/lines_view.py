@@ -5,9 +5,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from fleetui.console import palette
-from fleetui.console.binding import bindings_map
-from fleetui.console.palette import Piece
+from fleetui.console.binding import bindings_map, keymap_of
+from fleetui.console.palette import Piece, paint_of
 from fleetui.console.widgets.plain_scrollbar import make_plain
 
 
@@ -31,7 +30,6 @@ class LinesView(ScrollView, can_focus=True):
 
     def __init__(self, *, margin: int = 1, id: str | None = None) -> None:  # noqa: A002 - textual's own name
         super().__init__(id=id)
-        self._bindings = bindings_map("lists", read_only=True)
         self._lines: list[list[Piece]] = []
         self._margin = margin
         self.cursor: int | None = None
@@ -95,7 +93,8 @@ class LinesView(ScrollView, can_focus=True):
         self.scroll_to(y=min(max(top, 0), limit), animate=False, immediate=True)
 
     def on_mount(self) -> None:
-        """Scrollbars of whole cells."""
+        """Take the keys; scrollbars of whole cells."""
+        self._bindings = bindings_map("lists", keymap_of(self))
         make_plain(self.vertical_scrollbar)
 
     def render_line(self, y: int) -> Strip:
@@ -103,6 +102,7 @@ class LinesView(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         number = self.scroll_offset.y + y
         if number >= len(self._lines):
-            return palette.strip([], width)
+            return paint_of(self).strip([], width)
         ground = "cursor" if number == self.cursor else ""
-        return palette.strip([(" " * self._margin, "text"), *self._lines[number]], width, ground)
+        line = [(" " * self._margin, "text"), *self._lines[number]]
+        return paint_of(self).strip(line, width, ground)

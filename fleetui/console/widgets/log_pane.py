@@ -14,6 +14,7 @@ from fleetui.console import figures
 from fleetui.console.binding import bindings_map
 from fleetui.console.fitting import cells, fit
 from fleetui.console.glyphs import Glyphs
+from fleetui.console.keymap import Keymap
 from fleetui.console.log_source import LogSource, stream_name
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.line_bar import LineBar
@@ -64,9 +65,9 @@ class LogPane(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(self, clock: Clock, glyphs: Glyphs, *, read_only: bool) -> None:
+    def __init__(self, clock: Clock, glyphs: Glyphs, keymap: Keymap) -> None:
         super().__init__(id="log-pane")
-        self._bindings = bindings_map("log", read_only=read_only)
+        self._bindings = bindings_map("log", keymap)
         self._clock = clock
         self._speed = float(getattr(clock, "speed", 1.0))
         self._glyphs = glyphs

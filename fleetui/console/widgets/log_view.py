@@ -3,13 +3,14 @@
 from itertools import pairwise
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from fleetui.console import palette
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.log_ring import LogRing, is_trouble
+from fleetui.console.palette import paint_of
 from fleetui.console.sgr import pieces_of
 from fleetui.console.widgets.plain_scrollbar import make_plain
 from fleetui.domain.text import sanitise
@@ -150,8 +151,8 @@ class LogView(ScrollView, can_focus=True):
         number = self.top + y
         if number >= self.ring.end:
             if y == 0 and not len(self.ring) and self.waiting:
-                return palette.strip([(" " + self.waiting, "dim")], width)
-            return palette.strip([], width)
+                return paint_of(self).strip([(" " + self.waiting, "dim")], width)
+            return paint_of(self).strip([], width)
         key = (number, width, self.left)
         cached = self._cache.get(key)
         if cached is None:
@@ -169,12 +170,14 @@ class LogView(ScrollView, can_focus=True):
         if trouble:
             pieces = [(text, "bad" if tone == "text" else tone) for text, tone in pieces]
         pieces = [(self._glyphs.plain(text), tone) for text, tone in pieces]
-        segments = palette.segments(pieces, ground)
+        segments = paint_of(self).segments(pieces, ground)
         if self.search:
-            segments = _highlight(segments, self.search)
+            segments = _highlight(segments, self.search, paint_of(self).style("strong", "match"))
         body = Strip(segments).crop(self.left, self.left + width - 2)
-        gutter = palette.segments([(head + " ", "bad")], ground)
-        return Strip([*gutter, *body]).adjust_cell_length(width, palette.style("text", ground))
+        gutter = paint_of(self).segments([(head + " ", "bad")], ground)
+        return Strip([*gutter, *body]).adjust_cell_length(
+            width, paint_of(self).style("text", ground)
+        )
 
     def _to_end(self) -> None:
         self._to(len(self.ring))
@@ -200,7 +203,7 @@ class LogView(ScrollView, can_focus=True):
         self.follow = False
 
 
-def _highlight(segments: list[Segment], wanted: str) -> list[Segment]:
+def _highlight(segments: list[Segment], wanted: str, style_of_match: Style) -> list[Segment]:
     plain = "".join(segment.text for segment in segments).casefold()
     starts = []
     at = plain.find(wanted)
@@ -219,7 +222,7 @@ def _highlight(segments: list[Segment], wanted: str) -> list[Segment]:
         )
         for begin, end in pairwise(cuts):
             inside = any(a <= position + begin < b for a, b in spans)
-            style = palette.style("strong", "match") if inside else segment.style
+            style = style_of_match if inside else segment.style
             result.append(Segment(segment.text[begin:end], style))
         position += len(segment.text)
     return result
