@@ -16,6 +16,7 @@ from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.host import SshOutcome, SshState
 from fleetui.domain.host_key import fingerprint
 from fleetui.domain.instance import Instance, Route, SshAddress
+from fleetui.domain.text import sanitise
 from fleetui.profiles.loader import load as load_profile
 from fleetui.reading.reader import Reader
 from fleetui.ssh.host_keys import HostKeyBook
@@ -33,8 +34,8 @@ def finding_of(outcome: SshOutcome) -> Finding:
     reader = Reader(load_profile("cuzk"), INSTANCE)
     row = Instance(
         instance_id=INSTANCE,
-        actual_status="running",
-        intended_status="running",
+        actual_status=sanitise("running"),
+        intended_status=sanitise("running"),
         uptime_seconds=9000.0,
     )
     reader.observe_row(row, outcome.at)
