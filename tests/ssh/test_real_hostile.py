@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cutting import Relay
 from fleetui.domain.host import SshState
 from fleetui.domain.instance import Route, SshAddress
 from fleetui.ssh.login import Login, LoginError
 from fleetui.ssh.settings import FollowPlan, SshSettings
-from link_stage import linked, until
+from link_stage import linked, quick, until
 from openssh import Sshd, serving
 
 FORCED = """#!/bin/sh
@@ -85,7 +86,7 @@ def host(tmp_path: Path) -> Iterator[ForcedHost]:
         yield ForcedHost(sshd, folder)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(speech=SPEECHES)
 def test_what_is_no_log_is_said_and_the_link_lives_on(
     tmp_path: Path, host: ForcedHost, speech: bytes
@@ -155,5 +156,43 @@ def test_a_port_that_speaks_no_ssh_is_a_failed_login(
                 await login.connect(SshAddress("127.0.0.1", port, Route.DIRECT), None)
             assert failure.value.state in (SshState.REFUSED, SshState.TIMED_OUT)
             assert failure.value.detail
+
+    asyncio.run(story())
+
+
+class Spoiler:
+    """Spoils one byte of what the server sends, `place` bytes after the start."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def __call__(self, data: bytes) -> bytes:
+        spoiled = bytearray(data)
+        if 0 <= self.place < len(data):
+            spoiled[self.place] ^= 0x21
+        self.place -= len(data)
+        return bytes(spoiled)
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(place=st.integers(0, 1500) | st.integers(1500, 12_000))
+def test_a_spoiled_connection_is_made_anew_and_no_byte_is_wrong(
+    tmp_path: Path, shared_sshd: Sshd, place: int
+) -> None:
+    log = tmp_path / "a.log"
+    content = b"".join(b"line %d\n" % number for number in range(2000))
+    log.write_bytes(content)
+    plan = FollowPlan(streams=(("bench", str(log)),))
+
+    async def story() -> None:
+        spoiler = Spoiler(place)
+        relay = Relay(shared_sshd, change=spoiler)
+        impatient = quick(shared_sshd, connect_timeout=2.0, keepalive_seconds=1.0)
+        async with (
+            relay.running() as address,
+            linked(shared_sshd, plan, settings=impatient, address=address) as (_, sink),
+        ):
+            await until(lambda: sink.text(log) == content, "the log, exactly")
+            await until(lambda: spoiler.place < 0, "the spoiled byte")
 
     asyncio.run(story())

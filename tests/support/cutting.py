@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import os
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -83,10 +83,14 @@ class Namespace:
 
 
 class Relay:
-    """Carries TCP connections from a loopback port to a server, or stops to."""
+    """Carries TCP connections from a loopback port to a server, or stops to.
 
-    def __init__(self, server: Sshd) -> None:
+    `change` is applied to all that the server sends.
+    """
+
+    def __init__(self, server: Sshd, *, change: Callable[[bytes], bytes] = bytes) -> None:
         self._server = server
+        self._change = change
         self._open = asyncio.Event()
         self._open.set()
         self._pumps: set[asyncio.Task[None]] = set()
@@ -123,8 +127,8 @@ class Relay:
             address = self._server.address
             far_reader, far = await asyncio.open_connection(address.host, address.port)
             ways = [
-                asyncio.create_task(self._copy(reader, far)),
-                asyncio.create_task(self._copy(far_reader, writer)),
+                asyncio.create_task(self._copy(reader, far, bytes)),
+                asyncio.create_task(self._copy(far_reader, writer, self._change)),
             ]
             try:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -139,11 +143,16 @@ class Relay:
                 if end is not None:
                     end.transport.abort()
 
-    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _copy(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        change: Callable[[bytes], bytes],
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 await self._open.wait()
-                writer.write(data)
+                writer.write(change(data))
                 await writer.drain()
         await self._open.wait()
 
