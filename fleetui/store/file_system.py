@@ -52,14 +52,25 @@ def prepare_place(path: Path, mount_table: Path = MOUNT_TABLE) -> None:
                 " fleetui on the machine whose disk this is and reach it with ssh."
             )
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            if os.fstat(descriptor).st_mode & 0o077:
-                os.fchmod(descriptor, 0o600)
-        finally:
-            os.close(descriptor)
+        _prepare_file(path)
     except OSError as error:
         raise place_trouble(path, error) from error
+
+
+def _prepare_file(path: Path) -> None:
+    """Make the file, or close it to others. One that is there is never opened here.
+
+    Closing a descriptor drops every lock that this process has on the file, those of its other
+    connections too; SQLite elsewhere would then take itself for the last one and remove the WAL.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+        if not os.access(path, os.R_OK | os.W_OK):
+            # This fails, and the kernel says why.
+            os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
 
 
 def place_trouble(path: Path, error: OSError) -> StoreError:

@@ -66,13 +66,18 @@ async def test_an_action_is_planned_asked_for_and_told(tmp_path: Path) -> None:
 
         status, text = await act(
             "label", one.instance_id, other.instance_id, "--argument", "mine", "--yes",
-            "--reason", "a test", "--json",
+            "--reason", "a test", "--json", "--wait", "10",
         )  # fmt: skip
         assert status == 0, text
         assert {item["state"] for item in json.loads(text)} == {"done"}
         rows = [await run.store.intent(item["intent_id"]) for item in json.loads(text)]
         assert [(row.reason, row.argument) for row in rows if row] == [("a test", "mine")] * 2
 
+        async def relabelled() -> bool:
+            shown = {row.instance_id: row.label for row in (await run.store.fleet()).rows}
+            return shown[one.instance_id] == "mine"
+
+        await run.until(relabelled, "the row has the label")
         await fleet.fault("refused")
         status, text = await act("reboot", one.instance_id, "--yes")
         assert status == 1, text

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,28 @@ def test_a_network_disk_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"network file system \(nfs4\).*--state-dir.*ssh"):
         prepare_place(tmp_path / "state" / "fleet.db", table)
     assert not (tmp_path / "state").exists()
+
+
+async def test_a_second_opening_leaves_the_first_its_locks(bench: Bench, path: Path) -> None:
+    await bench.publish(rows=[row(1)])
+    second = await SqliteStore.open(path, clock=HandClock(), viewer=True)
+    log = path.with_name(f"{path.name}-wal")
+    before = log.stat().st_ino
+    # Without the locks another process takes itself for the last one and removes the log.
+    code = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
+        " print(c.execute('SELECT count(*) FROM fleet_row').fetchone()[0]); c.close()"
+    )
+    for rows in (1, 2):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, path, stdout=asyncio.subprocess.PIPE
+        )
+        counted, _ = await process.communicate()
+        assert int(counted) == rows
+        assert log.stat().st_ino == before
+        await bench.publish(rows=[row(2)])
+    assert len((await second.fleet()).rows) == 2
+    await second.close()
 
 
 async def test_only_the_owner_may_look(bench: Bench, path: Path) -> None:
