@@ -19,7 +19,7 @@ from link_stage import Recorder, quick, until
 from openssh import serving
 
 LINKS = 32
-CALM: dict[str, object] = {"follow_interval_seconds": 0.5, "probe_interval_seconds": 600.0}
+CALM: dict[str, object] = {"follow_interval_seconds": 1.5, "probe_interval_seconds": 600.0}
 DEFAULTS = ("MaxSessions 10", "MaxStartups 10:30:100", "LogLevel VERBOSE")
 
 
