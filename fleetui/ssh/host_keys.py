@@ -34,7 +34,6 @@ class HostKeyBook:
         plain = plain_key(key)
         if self._known.setdefault(instance_id, plain) != plain:
             raise ValueError(f"instance {instance_id} has another host key")
-        self._refused.pop(instance_id, None)
 
     def forget(self, instance_id: int) -> None:
         """Drop a key, after a recycle made a new one legitimate: the next login binds anew."""
@@ -44,6 +43,10 @@ class HostKeyBook:
     def refuse(self, instance_id: int, key: str) -> None:
         """Note the key that an instance showed in place of the bound one."""
         self._refused[instance_id] = plain_key(key)
+
+    def confirm(self, instance_id: int) -> None:
+        """Note that an instance showed the bound key: what else was shown is of no account."""
+        self._refused.pop(instance_id, None)
 
     def refused(self, instance_id: int) -> str | None:
         """Return the key last shown in place of the bound one, `None` when there was none."""

@@ -262,6 +262,7 @@ class HostLink:
         if key is not None and self._host_keys.get(self._instance_id) is None:
             self._host_keys.trust(self._instance_id, key)
             self._sink.host_key(self._instance_id, key)
+        self._host_keys.confirm(self._instance_id)
 
     def _report(
         self,

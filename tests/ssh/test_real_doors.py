@@ -192,6 +192,18 @@ async def test_a_key_is_bound_to_the_instance_and_not_to_the_address(tmp_path: P
             assert not sink.seen(SshState.HOST_KEY_CHANGED)
 
 
+async def test_an_address_that_became_anothers_is_passed_over_for_the_next(tmp_path: Path) -> None:
+    with serving(tmp_path / "one") as one, serving(tmp_path / "two") as two:
+        book = HostKeyBook({INSTANCE: two.host_key.with_suffix(".pub").read_text()})
+        async with linked(two, PLAN, book=book, address=one.address) as (link, sink):
+            await until(lambda: sink.state is SshState.HOST_KEY_CHANGED, "the other's address")
+            assert book.refused(INSTANCE) is not None
+            link.set_addresses((one.address, two.address))
+            await until(lambda: sink.state is SshState.CONNECTED, "the login at the next one")
+            assert sink.outcomes[-1].address == f"127.0.0.1:{two.port}"
+            assert book.refused(INSTANCE) is None, "what the other showed is not to be accepted"
+
+
 async def test_a_locked_key_opens_through_the_agent_and_a_key_added_later_too(
     tmp_path: Path,
 ) -> None:
