@@ -48,13 +48,18 @@ class StageSpan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgressPart(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a progress: a file of a download, a proof of a benchmark."""
+    """One piece of a progress: a file of a download, a proof of a benchmark.
+
+    `cells` has one letter a partition of a proof: `.` pending, `s` in synthesis, `r` ready for
+    the GPU, `g` on it, `d` done, `f` failed.
+    """
 
     name: SafeText
     done: float
     total: float | None = None
     per_second: float | None = None
     state: SafeText | None = None
+    cells: str = ""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

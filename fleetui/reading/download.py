@@ -11,12 +11,19 @@ from dataclasses import dataclass
 from fleetui.domain.stage import Progress, ProgressPart
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.profiles.model import Profile
+from fleetui.reading.eta import Eta, from_times
 from fleetui.reading.figures import figure
 
 _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _SIZE = re.compile(r"([\d.]+)\s*([KMGT]?)i?B?\Z")
 _MOST_FILES = 256
 _FRESH_SECONDS = 30.0
+_STALE_SECONDS = 90.0
+"""A speed that was said so long ago is none."""
+
+_SPEED_SECONDS = 120.0
+_HASH_SPEED = 1.5 * 2.0**30
+"""Bytes checked a second before one was measured: some 30 s a big file (cuzk.md section 4)."""
 
 
 def size(text: str) -> float | None:
@@ -47,7 +54,7 @@ class Download:
         self._files: dict[str, _File] = {}
         self._gids: dict[str, _File] = {}
         self._last_gid: str | None = None
-        self._speeds: deque[tuple[float, float]] = deque(maxlen=64)
+        self._speeds: deque[tuple[float, float]] = deque(maxlen=1024)
         self._hash_speeds: deque[float] = deque(maxlen=8)
         self.updated_at: float | None = None
 
@@ -73,7 +80,7 @@ class Download:
                 return
         self.updated_at = at
 
-    def progress(self) -> Progress | None:
+    def progress(self, now: float) -> Progress | None:
         """Return how far the download is, or its checks when nothing is left to fetch."""
         files = self._wanted()
         if not files:
@@ -81,43 +88,75 @@ class Download:
         parts = tuple(self._part(file) for file in files)
         total = sum(file.total or 0.0 for file in files)
         if all(file.state in ("fetched", "ok", "failed") for file in files):
-            return self._checks(files, parts, total)
-        done = sum(min(file.done, file.total or file.done) for file in files)
-        speeds = [speed for _, speed in self._speeds if speed > 0]
-        speed = self._speed()
-        left = max(total - done, 0.0)
-        known = speed > 0 and bool(total)
+            done = sum(file.total or 0.0 for file in files if file.state == "ok")
+            speed = max(self._hash_speeds, default=None)
+            what, eta = "checksums", self._check_eta(files, now)
+        else:
+            done = sum(min(file.done, file.total or file.done) for file in files)
+            is_stale = self.updated_at is None or now - self.updated_at > _STALE_SECONDS
+            speed = None if is_stale or not self._speeds else self._speed()
+            what, eta = "parameters", self._fetch_eta(files, speed, now)
         return Progress(
-            what=SafeText("parameters"),
-            done=done,
-            total=total or None,
-            unit="B",
-            updated_at=self.updated_at,
-            per_second=speed if self._speeds else None,
-            eta_seconds=left / speed if known else None,
-            eta_low_seconds=left / max([*speeds, speed]) if known else None,
-            eta_high_seconds=left / min([*speeds, speed]) if known else None,
-            parts=parts,
-        )
-
-    def _checks(
-        self, files: list[_File], parts: tuple[ProgressPart, ...], total: float
-    ) -> Progress:
-        done = sum(file.total or 0.0 for file in files if file.state == "ok")
-        speed = max(self._hash_speeds) if self._hash_speeds else None
-        eta = (total - done) / speed if speed and total else None
-        return Progress(
-            what=SafeText("checksums"),
+            what=SafeText(what),
             done=done,
             total=total or None,
             unit="B",
             updated_at=self.updated_at,
             per_second=speed,
-            eta_seconds=eta,
-            eta_low_seconds=None if eta is None else eta / 2,
-            eta_high_seconds=None if eta is None else eta * 2,
+            eta_seconds=None if eta is None else eta.middle,
+            eta_low_seconds=None if eta is None else eta.low,
+            eta_high_seconds=None if eta is None else eta.high,
             parts=parts,
         )
+
+    def _fetch_eta(self, files: list[_File], speed: float | None, now: float) -> Eta | None:
+        """When the last file will be fetched and checked.
+
+        At best the line stays as full as it is until the end; at worst each file goes on at its
+        own speed, as when the other end sets the limit.
+        """
+        if not speed or not any(file.total for file in files):
+            return None
+        lefts = {id(file): max((file.total or 0.0) - file.done, 0.0) for file in files}
+        newest = max((at for at, _ in self._speeds), default=now)
+        speeds = sorted(
+            held for at, held in self._speeds if held > 0 and at >= newest - _SPEED_SECONDS
+        )
+        whole = sum(lefts.values())
+        times = [whole / speed + self._least_check(files)]
+        times += [
+            whole / speeds[place] + self._least_check(files)
+            for place in (len(speeds) // 10, len(speeds) * 9 // 10)
+            if speeds
+        ]
+        times += [
+            lefts[id(file)] / file.speed + (file.total or 0.0) / self._hash_speed()
+            for file in files
+            if file.state == "loading" and file.speed > 0
+        ]
+        slowest = max(times)
+        return from_times([time for time in times if time >= times[0] * 0.8] or [slowest], 0.1)
+
+    def _least_check(self, files: list[_File]) -> float:
+        """Seconds to check the smallest file that is not there yet: one is the last."""
+        sizes = [file.total or 0.0 for file in files if file.state in ("waiting", "loading")]
+        return min(sizes, default=0.0) / self._hash_speed()
+
+    def _check_eta(self, files: list[_File], now: float) -> Eta | None:
+        """When the last check will be over; files are checked at the same time."""
+        lefts = [
+            (file.total or 0.0) / self._hash_speed() - (now - file.fetched_at)
+            for file in files
+            if file.state == "fetched" and file.fetched_at is not None
+        ]
+        if not lefts:
+            return None
+        slack = 0.5 if self._hash_speeds else 1.0
+        return from_times([max(*lefts, 1.0)], slack)
+
+    def _hash_speed(self) -> float:
+        measured = sorted(self._hash_speeds)
+        return measured[len(measured) // 2] if measured else _HASH_SPEED
 
     def _file(self, path: str) -> _File | None:
         file = self._files.get(path)
@@ -199,7 +238,7 @@ class Download:
         if file is None or file.state == "ok":
             return
         took = at - file.fetched_at if file.fetched_at is not None else 0.0
-        if took > 1 and file.total:
+        if took > 1 and file.total and file.total > _HASH_SPEED:
             self._hash_speeds.append(file.total / took)
         file.state = "ok"
         file.done = file.total or file.done

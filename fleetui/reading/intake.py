@@ -15,6 +15,8 @@ from fleetui.reading.stages import Happening, StageEvent, StageMachine
 from fleetui.reading.streams import Arrival, StreamReader
 
 _MOST_STREAMS = 64
+_ROUNDED_SECONDS = 1.5
+"""Programs that share a file may cut their times to whole seconds, and so seem to go back."""
 
 
 class Intake:
@@ -30,6 +32,7 @@ class Intake:
         self._copied: dict[str, tuple[str, int, int]] = {}
         self._order = 0
         self._last_event: dict[str, tuple[Happening, Stage | None]] = {}
+        self._last_at: dict[str, float] = {}
         self._guessed: dict[str, list[int]] = {}
         self.facts = Facts()
         self.stages = StageMachine()
@@ -168,11 +171,15 @@ class Intake:
     ) -> None:
         self._order += 1
         self._last_event[stream.path] = (happening, stage)
+        at, before = fact.at or 0.0, self._last_at.get(stream.path, 0.0)
+        if 0 < before - at <= _ROUNDED_SECONDS:
+            at = before
+        self._last_at[stream.path] = at
         if is_guess:
             self._guessed.setdefault(stream.path, []).append(self._order)
         self.stages.add(
             StageEvent(
-                at=fact.at or 0.0,
+                at=at,
                 order=self._order,
                 happening=happening,
                 stage=stage,

@@ -32,6 +32,14 @@ class Job:
         """Partitions done, where a synthesised one counts for most of one."""
         return len(self.proved) + 0.8 * len(self.synthesised - self.proved)
 
+    @property
+    def cells(self) -> str:
+        """One letter a partition: `.` not known to have begun, `r` synthesised, `d` proved."""
+        return "".join(
+            "d" if number in self.proved else "r" if number in self.synthesised else "."
+            for number in range(self.partitions)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -49,14 +57,16 @@ class Jobs:
         self.done: deque[Done] = deque(maxlen=_MOST_DONE)
         self.failed = 0
         self.started_at: float | None = None
-        self.first_at: float | None = None
+        self.has_log = False
+        """Whether any line of a daemon was read."""
+        self.proved_at: deque[float] = deque(maxlen=_MOST_DONE)
+        """When partitions were proved, in the order of the log."""
         self._finished: deque[str] = deque(maxlen=_REMEMBERED)
 
     def take(self, signal: str, fields: dict[str, str], at: float) -> bool:
         """Take one signal of a daemon log; tell whether it was one of a job."""
-        if self.first_at is None or at < self.first_at:
-            self.first_at = at
         if signal == "daemon_starting":
+            self.has_log = True
             self.running.clear()
             self.started_at = at
             return True
@@ -65,6 +75,7 @@ class Jobs:
             if signal == "job_failed":
                 self.failed += 1
             return signal == "job_failed"
+        self.has_log = True
         if signal in ("request", "job_queued"):
             self._job(job_id, fields.get("kind"), at)
         elif signal == "proof_done":
@@ -79,6 +90,10 @@ class Jobs:
     def proofs_since(self, since: float) -> int:
         """How many proofs were done at or after `since`."""
         return sum(done.at >= since for done in self.done)
+
+    def proved_since(self, since: float) -> list[float]:
+        """When partitions were proved at or after `since`, ascending."""
+        return sorted(at for at in self.proved_at if at >= since)
 
     def last_move(self) -> float | None:
         """When any job last got on."""
@@ -97,6 +112,7 @@ class Jobs:
                 state=SafeText("assembled" if job.is_assembled else "proving")
                 if job.started_at is not None
                 else SafeText("queued"),
+                cells=job.cells,
             )
             for job in jobs
         )
@@ -128,6 +144,7 @@ class Jobs:
             job.synthesised.add(int(part))
         elif signal == "partition_proved" and part and int(part) not in job.proved:
             job.proved.add(int(part))
+            self.proved_at.append(at)
         elif signal == "job_assembled":
             job.is_assembled = True
             job.proved.update(range(job.partitions))

@@ -88,6 +88,11 @@ class StatusCounters:
                 self._samples.pop()
         self._samples.append((status.at, status.uptime_secs, self._base + total))
 
+    def completed_since(self, since: float) -> int:
+        """How many proofs were counted after the first answer at or after `since`."""
+        first = next((total for at, _, total in self._samples if at >= since), None)
+        return 0 if first is None else self._samples[-1][2] - first
+
     def rate(self) -> Rate | None:
         """Return the rate over the last hour of answers."""
         if not self._samples:

@@ -23,8 +23,9 @@ from fleetui.reading.facts import fact_of_look
 from fleetui.reading.findings import diagnose
 from fleetui.reading.findings.siblings import traits_of
 from fleetui.reading.intake import Intake
-from fleetui.reading.rates import StatusCounters, completion_rates
+from fleetui.reading.rates import completion_rates
 from fleetui.reading.row import row_stage
+from fleetui.reading.status_watch import StatusWatch
 
 _FINDINGS_SECONDS = 5.0
 KEPT_RESTARTS = 8
@@ -38,10 +39,9 @@ class Reader:
         self.instance_id = instance_id
         self._matcher = compiled(profile.rules)
         self._intake = Intake(profile, self._matcher)
-        self._counters = StatusCounters()
+        self._daemon = StatusWatch()
         self._probe: Probe | None = None
         self._first_probe: Probe | None = None
-        self._status: DaemonStatus | None = None
         self._status_error: SafeText | None = None
         self._instance: Instance | None = None
         self._row: tuple[Stage, float] | None = None
@@ -94,8 +94,7 @@ class Reader:
         """Take the daemon's status, or why there is none; the last good one is kept."""
         self._status_error = error
         if status is not None:
-            self._status = msgspec.structs.replace(status, at=at)
-            self._counters.take(self._status)
+            self._daemon.take(msgspec.structs.replace(status, at=at))
         self._changes += 1
 
     def observe_ssh(self, outcome: SshOutcome) -> None:
@@ -142,7 +141,7 @@ class Reader:
 
     def evidence_end(self, other: float) -> float:
         """Return the newest time in the evidence; `other` when it tells none."""
-        looks = (self._probe, self._status, self._ssh)
+        looks = (self._probe, self._daemon.newest, self._ssh)
         moments = [self._intake.newest_time(), *(look.at for look in looks if look is not None)]
         return max((moment for moment in moments if moment is not None), default=other)
 
@@ -185,7 +184,7 @@ class Reader:
             live=live,
             stage=self._reached(),
             spans=spans,
-            progress=intake.work.progress(span, self._status, now) if is_active else None,
+            progress=intake.work.progress(span, self._daemon, now) if is_active else None,
             rates=self._rates(spans, now),
             min_rate=intake.min_rate,
             era=intake.era,
@@ -194,7 +193,7 @@ class Reader:
             tails=intake.tails(),
             probe=self._probe,
             first_probe=self._first_probe,
-            status=self._status,
+            status=self._daemon.newest,
             status_error=self._status_error,
             instance=self._instance,
             ssh=self._ssh,
@@ -257,7 +256,7 @@ class Reader:
         if since is not None:
             until = self._intake.host_time(self._known_until(now))
             rates.extend(completion_rates(work.jobs.done, since, until))
-        from_status = self._counters.rate()
+        from_status = self._daemon.counters.rate()
         if from_status is not None:
             rates.append(from_status)
         return tuple(rates)
@@ -267,7 +266,7 @@ class Reader:
         if self._ssh is None or self._ssh.state is SshState.CONNECTED:
             return now
         newest = self._intake.newest()
-        looks = (self._probe, self._status)
+        looks = (self._probe, self._daemon.newest)
         moments = [look.at for look in looks if look is not None and look.at is not None]
         if newest is not None and newest.grown_at is not None:
             moments.append(newest.grown_at)

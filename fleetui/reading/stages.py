@@ -14,6 +14,8 @@ from fleetui.domain.stage import Outcome, Stage, StageSpan
 
 _KEPT_FIRST = 64
 _KEPT = 512
+_LATE_SECONDS = 30.0
+"""How late an end without a time may come: longer than a pause between reads of a file."""
 
 _RANK = {stage: rank for rank, stage in enumerate(Stage)}
 _BENCHMARK = frozenset(
@@ -81,7 +83,7 @@ class StageMachine:
         """The stays in stages so far, the present one last."""
         if self._spans is None:
             fold = _Fold()
-            for event in self._events:
+            for event in _in_true_order(self._events):
                 fold.take(event)
             self._spans = tuple(fold.spans)
         return self._spans
@@ -95,6 +97,28 @@ class StageMachine:
     def newest_at(self) -> float | None:
         """When the last happening was."""
         return self._events[-1].at if self._events else None
+
+
+def _in_true_order(events: list[StageEvent]) -> list[StageEvent]:
+    """Put the benchmark's end before the start of the daemon that follows it.
+
+    The benchmark's log tells no times, so that its end is dated by when it came.
+    """
+    ordered = list(events)
+    for place, event in enumerate(events):
+        if event.happening is not Happening.STAGE or event.stage is not Stage.BENCH_DONE:
+            continue
+        for earlier in range(place - 1, -1, -1):
+            other = ordered[earlier]
+            if event.at - other.at > _LATE_SECONDS:
+                break
+            if other.stage is Stage.BENCH:
+                break
+            if other.happening is Happening.DAEMON_STARTING:
+                del ordered[place]
+                ordered.insert(earlier, replace(event, at=other.at))
+                break
+    return ordered
 
 
 class _Fold:

@@ -55,23 +55,26 @@ def parse_status(body: bytes, at: float) -> DaemonStatus:
     return msgspec.structs.replace(status, pipelines=pipelines, at=at)
 
 
-def running_pipelines(status: DaemonStatus) -> tuple[Pipeline, ...]:
-    """Return the jobs that are really under way, the oldest first.
+def is_running(pipeline: Pipeline, status: DaemonStatus) -> bool:
+    """Tell whether a listed job is under way, as far as one answer can tell.
 
-    Left out are jobs with a failed partition (they stay listed for ever), those whose partitions
-    are all done (lingering, or failed at the very end), and those where nothing can have moved
-    for long: no partition works and the pool is idle.
+    It is not with a failed partition (it stays listed for ever), with all of them done
+    (lingering, or failed at the very end), or when for long no partition works and the pool is
+    idle.
     """
-    return tuple(pipeline for pipeline in status.pipelines if _is_running(pipeline, status))
+    states = {part.state for part in pipeline.partitions}
+    if "failed" in states or _is_complete(pipeline):
+        return False
+    if states & {"synthesizing", "gpu", "synth_done"}:
+        return True
+    busy = any(worker.state == "proving" for worker in status.gpu_workers)
+    return busy or pipeline.started_secs_ago < _STUCK_SECONDS
 
 
-def failed_pipelines(status: DaemonStatus) -> tuple[Pipeline, ...]:
-    """Return the jobs that failed as the list shows it, though no counter tells of them."""
-    return tuple(
-        pipeline
-        for pipeline in status.pipelines
-        if any(part.state == "failed" for part in pipeline.partitions)
-        or (_is_complete(pipeline) and _done_for(pipeline) > LINGER_SECONDS + _STUCK_SECONDS)
+def has_failed(pipeline: Pipeline) -> bool:
+    """Tell whether a listed job has failed: a partition did, or it is whole and never leaves."""
+    return any(part.state == "failed" for part in pipeline.partitions) or (
+        _is_complete(pipeline) and _done_for(pipeline) > LINGER_SECONDS + _STUCK_SECONDS
     )
 
 
@@ -100,13 +103,3 @@ def _done_for(pipeline: Pipeline) -> float:
     worked = sum((part.gpu_ms or 0) for part in pipeline.partitions) / 1000.0
     longest = max(((part.synth_ms or 0) / 1000.0 for part in pipeline.partitions), default=0.0)
     return pipeline.started_secs_ago - worked - longest * max(len(pipeline.partitions), 1)
-
-
-def _is_running(pipeline: Pipeline, status: DaemonStatus) -> bool:
-    states = {part.state for part in pipeline.partitions}
-    if "failed" in states or _is_complete(pipeline):
-        return False
-    if states & {"synthesizing", "gpu", "synth_done"}:
-        return True
-    busy = any(worker.state == "proving" for worker in status.gpu_workers)
-    return busy or pipeline.started_secs_ago < _STUCK_SECONDS

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleetui.domain.host import DaemonStatus, Pipeline
+from fleetui.domain.stream import LogChunk, StreamId
 from fleetui.domain.text import SafeText
 from fleetui.profiles.loader import load
 from fleetui.reading.rates import StatusCounters
 from fleetui.reading.reader import Reader
-from fleetui.reading.status import failed_pipelines, parse_status, running_pipelines
+from fleetui.reading.status import parse_status
+from fleetui.reading.status_watch import STUCK_SECONDS, StatusWatch
 
 SAMPLES = Path(__file__).parent.parent / "data" / "hosts" / "status_samples"
 
@@ -34,6 +37,21 @@ def job(states: list[str], age: float = 60.0, done: int | None = None) -> dict[s
             for index, state in enumerate(states)
         ],
     }
+
+
+def watch(*answers: DaemonStatus) -> StatusWatch:
+    seen = StatusWatch()
+    for answer in answers:
+        seen.take(answer)
+    return seen
+
+
+def running_pipelines(status: DaemonStatus) -> tuple[Pipeline, ...]:
+    return watch(status).running()
+
+
+def failed_pipelines(status: DaemonStatus) -> tuple[Pipeline, ...]:
+    return watch(status).failed()
 
 
 def test_the_samples_read() -> None:
@@ -62,6 +80,64 @@ def test_a_complete_job_that_never_leaves_has_failed() -> None:
     stuck = parse_status(body(pipelines=[job(["done"] * 10, age=9000)]), 1.0)
     assert (running_pipelines(lingering), failed_pipelines(lingering)) == ((), ())
     assert (running_pipelines(stuck), len(failed_pipelines(stuck))) == ((), 1)
+
+
+def test_a_partition_that_never_leaves_the_gpu_is_lost() -> None:
+    stuck = body(pipelines=[job(["done"] * 9 + ["gpu"])])
+    seen = watch(parse_status(stuck, 0.0), parse_status(stuck, STUCK_SECONDS))
+    assert (len(seen.running()), seen.failed()) == (1, ())
+    seen.take(parse_status(stuck, STUCK_SECONDS + 1))
+    assert (seen.running(), len(seen.failed())) == ((), 1)
+    seen.take(parse_status(body(pipelines=[job(["done"] * 10)]), STUCK_SECONDS + 2))
+    assert seen.failed() == ()
+    slow = job(["done"] * 9 + ["gpu"])
+    for part in slow["partitions"]:
+        part["gpu_ms"] = 600_000
+    answer = body(pipelines=[slow])
+    assert watch(parse_status(answer, 0.0), parse_status(answer, 2900.0)).failed() == ()
+    assert watch(parse_status(answer, 0.0), parse_status(answer, 3100.0)).running() == ()
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(
+                st.sampled_from("abcd"),
+                st.lists(st.sampled_from(["pending", "gpu", "done", "failed", "x"]), max_size=4),
+            ),
+            max_size=4,
+            unique_by=lambda entry: entry[0],
+        ),
+        max_size=8,
+    )
+)
+def test_no_job_is_both_running_and_failed(answers: list[list[tuple[str, list[str]]]]) -> None:
+    seen = StatusWatch()
+    for number, listed in enumerate(answers):
+        pipelines = [{**job(states), "job_id": name} for name, states in listed]
+        seen.take(parse_status(body(pipelines=pipelines), number * 400.0))
+        running, failed = (
+            {item.job_id for item in jobs} for jobs in (seen.running(), seen.failed())
+        )
+        assert not running & failed
+        assert running | failed <= {name for name, _ in listed}
+
+
+def test_a_benchmark_without_a_log_is_counted_by_the_daemon() -> None:
+    reader = Reader(load("cuzk"), 1)
+    text = b"=== Batch Benchmark ===\ncount:       12\nconcurrency: 3\n"
+    chunk = LogChunk(
+        stream=StreamId(1, "/tmp/benchmark-full.log"), generation=1, offset=0, data=text, at=1000.0
+    )
+    reader.feed(chunk, "bench")
+    for minute in range(6):
+        answer = body(uptime_secs=100.0 + minute * 60, counters={"total_completed": 5 + minute})
+        reader.observe_status(
+            parse_status(answer, 1060.0 + minute * 60), None, 1060.0 + minute * 60
+        )
+    progress = reader.reading(1361.0).progress
+    assert progress is not None
+    assert (progress.done, progress.total) == (5.0, 12.0)
 
 
 def test_what_is_new_or_missing_in_the_answer_does_no_harm() -> None:
