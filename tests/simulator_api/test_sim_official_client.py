@@ -66,6 +66,13 @@ def official(served: Serving, tmp_path: Path) -> Official:
 async def test_it_reads_the_fleet(served: Serving, official: Official) -> None:
     rows = await official.json("show", "instances")
     assert {row["id"] for row in rows} == set(served.world.rentals)
+    # The same pages; only what we ask of a row is ours, so that no secret comes over the wire.
+    pages = [(method, path) for method, path, _, _ in shapes(served)]
+    async with client_of(served.environment["VAST_URL"]) as client:
+        await client.walk()
+    ours = shapes(served)
+    assert [(method, path) for method, path, _, _ in ours] == pages
+    assert {body for *_, body in ours} == {None}
     one = min(served.world.rentals)
     rental = served.world.rentals[one]
     shapes(served)
