@@ -174,7 +174,7 @@ class Spoiler:
         return bytes(spoiled)
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(place=st.integers(0, 1500) | st.integers(1500, 12_000))
 def test_a_spoiled_connection_is_made_anew_and_no_byte_is_wrong(
     tmp_path: Path, shared_sshd: Sshd, place: int

@@ -120,8 +120,9 @@ async def test_all_come_back_after_an_outage_of_the_whole_network(tmp_path: Path
 
 
 async def test_a_server_that_drops_logins_lets_all_in_at_last(tmp_path: Path) -> None:
-    with serving(tmp_path / "sshd", options=DEFAULTS) as sshd:
-        links = 20
+    options = ("MaxStartups 2:50:4", "LogLevel VERBOSE")
+    with serving(tmp_path / "sshd", options=options) as sshd:
+        links = 10
         gate = HandshakeGate(host_limit=links, spread_seconds=0.0)
         fleet = Fleet(tmp_path, quick(sshd, **CALM), gate, links=links)
         fleet.write(b"a line\n")
