@@ -21,6 +21,7 @@ ENVIRONMENT = {
     "FLEETUI_SSH_KEY": "ssh_keys",
     "FLEETUI_SSH_USER": "ssh_user",
     "FLEETUI_WALK_INTERVAL": "walk_interval_seconds",
+    "FLEETUI_SNAPSHOT_SECONDS": "snapshot_seconds",
     "FLEETUI_CLOCK": "clock",
     "FLEETUI_READ_ONLY": "read_only",
     "FLEETUI_ASCII": "ascii_only",
@@ -40,7 +41,8 @@ class ConfigError(Exception):
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the operator can choose. Holds no secret: keys are looked up where they are used.
 
-    Times are real seconds; `log_megabytes` limits the stored logs in all, and
+    Times are real seconds; `snapshot_seconds` is how long the last look at a host may take before
+    it is destroyed; `log_megabytes` limits the stored logs in all, and
     `log_megabytes_per_instance` those of one instance (compressed bytes, oldest go first).
     """
 
@@ -52,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ssh_keys: tuple[Path, ...] = ()
     ssh_agent: bool = True
     walk_interval_seconds: float = 15.0
+    snapshot_seconds: float = 20.0
     log_megabytes: int = 2048
     log_megabytes_per_instance: int = 64
     read_only: bool = False
@@ -66,6 +69,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"api_url must start with http:// or https://, not {self.api_url!r}")
         if not 1.0 <= self.walk_interval_seconds <= 3600.0:
             raise ValueError("walk_interval_seconds must lie between 1 and 3600")
+        if not 1.0 <= self.snapshot_seconds <= 600.0:
+            raise ValueError("snapshot_seconds must lie between 1 and 600")
         for name in ("log_megabytes", "log_megabytes_per_instance"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")

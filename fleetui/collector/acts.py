@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from fleetui.collector.black_box import BlackBox
 from fleetui.collector.fleet import Fleet
 from fleetui.collector.host_keys import HostKeyKeeper
 from fleetui.collector.walks import Walks
@@ -22,6 +23,7 @@ class Tools:
     inventory: Inventory
     walks: Walks
     fleet: Fleet
+    black_box: BlackBox
     profile: Profile
     host_keys: HostKeyBook
     keeper: HostKeyKeeper
@@ -75,6 +77,13 @@ def differs(intent: Intent, instance: Instance) -> str | None:
     if (instance.label or "") != (intent.label or ""):
         return f"its label is {instance.label or 'empty'} now, not {intent.label or 'empty'}"
     return None
+
+
+async def last_look(intent: Intent, tools: Tools) -> None:
+    """Keep what the host can still tell before its data is lost; bounded in time, never fails."""
+    watcher = tools.fleet.get(intent.instance_id)
+    if watcher is not None:
+        await tools.black_box.take(watcher, f"before {intent.verb} by {intent.actor}")
 
 
 async def guard(intent: Intent, tools: Tools) -> Course | None:

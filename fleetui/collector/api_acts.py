@@ -2,7 +2,17 @@
 
 import asyncio
 
-from fleetui.collector.acts import Course, Tools, done, failed, guard, queued, refused, unsure
+from fleetui.collector.acts import (
+    Course,
+    Tools,
+    done,
+    failed,
+    guard,
+    last_look,
+    queued,
+    refused,
+    unsure,
+)
 from fleetui.domain.host_key import fingerprint
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Intent, Verb
@@ -91,6 +101,10 @@ async def check_label(intent: Intent, tools: Tools) -> Course:
 async def reboot(intent: Intent, tools: Tools) -> Course:
     """Restart the target's container, or (recycle) make it anew, which drops its data."""
     course = await guard(intent, tools)
+    if course is None and intent.verb is Verb.RECYCLE:
+        await last_look(intent, tools)
+        # The look took its time: the target is looked at anew just before the call.
+        course = await guard(intent, tools)
     if course is not None:
         return course
     if intent.verb is Verb.RECYCLE:

@@ -7,7 +7,16 @@ for again and again, since money runs.
 
 import asyncio
 
-from fleetui.collector.acts import Course, Tools, differs, done, failed, judged, refused
+from fleetui.collector.acts import (
+    Course,
+    Tools,
+    differs,
+    done,
+    failed,
+    judged,
+    last_look,
+    refused,
+)
 from fleetui.domain.intent import Intent
 from fleetui.vast.client import ActionResult, Presence, PresenceKind
 
@@ -23,6 +32,9 @@ async def destroy(intent: Intent, tools: Tools) -> Course:
         course = judged(intent, presence)
         if course is not None:
             return course
+        await last_look(intent, tools)
+        # The look took its time: the target is looked at anew just before the call.
+        presence = await tools.client.look(intent.instance_id)
     return await _until_gone(intent, tools, presence)
 
 

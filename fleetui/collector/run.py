@@ -11,6 +11,7 @@ import httpx
 
 from fleetui.collector import lifetime, resume, tenure
 from fleetui.collector.acts import Tools
+from fleetui.collector.black_box import BlackBox
 from fleetui.collector.fleet import Fleet
 from fleetui.collector.health import HealthBoard
 from fleetui.collector.host_keys import HostKeyKeeper
@@ -237,11 +238,20 @@ async def _start_parts(
         on_walk=fleet.on_walk,
         on_gone=fleet.on_gone,
     )
+    black_box = BlackBox(
+        store,
+        lease,
+        profile=settings.profile,
+        publisher=publisher,
+        clock=settings.clock,
+        seconds=settings.snapshot_seconds,
+    )
     tools = Tools(
         client=client,
         inventory=inventory,
         walks=walks,
         fleet=fleet,
+        black_box=black_box,
         profile=settings.profile,
         host_keys=host_keys,
         keeper=keeper,
@@ -259,6 +269,7 @@ async def _start_parts(
     _start(group, "review", fleet.review())
     _start(group, "viewers", fleet.heed_viewers(store))
     _start(group, "memory", fleet.settle_memory())
+    _start(group, "black box", black_box.run(fleet))
     _start(group, "survey", Survey(fleet, publisher, settings.clock).run(store))
     _start(group, "intents", executor.run())
     if settings.auto:

@@ -81,6 +81,7 @@ def collector_settings(
         clock=clock,
         holder=f"{platform.node()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         walk_interval_seconds=settings.walk_interval_seconds,
+        snapshot_seconds=settings.snapshot_seconds,
         auto=auto,
         standby_seconds=AUTO_STANDBY_SECONDS if auto else None,
         lifeline_fd=lifeline_fd,

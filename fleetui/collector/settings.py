@@ -36,6 +36,7 @@ class CollectorSettings:
     absence_deadline_seconds: float = 300.0
     verify_deadline_seconds: float = 60.0
     script_timeout_seconds: float = 300.0
+    snapshot_seconds: float = 20.0
     auto: bool = False
     viewer_patience_seconds: float = 60.0
     standby_seconds: float | None = None

@@ -20,7 +20,7 @@ from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.login import LoggedIn, Login, LoginError
 from fleetui.ssh.outcome import TELLING, wants_patience
-from fleetui.ssh.script_run import ScriptResult, run_script
+from fleetui.ssh.script_run import OUTPUT_LIMIT, ScriptResult, run_script
 from fleetui.ssh.settings import FollowPlan, SshSettings
 from fleetui.ssh.tasks import Following, Probing, Service, StatusPolling
 from fleetui.ssh.watch import Watch
@@ -114,16 +114,22 @@ class HostLink:
         """Look and ask more often while somebody looks at this instance."""
         self._watch.set(watched=watched)
 
-    async def run_script(self, script: str, timeout: float) -> ScriptResult:  # noqa: ASYNC109 - the caller's limit is part of the order
+    async def run_script(
+        self,
+        script: str,
+        timeout: float,  # noqa: ASYNC109 - the caller's limit is part of the order
+        *,
+        limit: int = OUTPUT_LIMIT,
+    ) -> ScriptResult:
         """Run a shell script on the live connection.
 
         Raises:
             ConnectionError: there is no connection, or it was lost meanwhile.
-            TimeoutError: the script did not end within `timeout` seconds; it was asked to end.
+            ScriptTimeoutError: the script did not end within `timeout` seconds; it was asked to.
         """
         if self._connection is None:
             raise ConnectionError("no SSH connection")
-        return await run_script(self._connection, script, timeout)
+        return await run_script(self._connection, script, timeout, limit=limit)
 
     async def run(self) -> None:
         """Connect, serve and reconnect until cancelled. Only a failing sink makes it raise."""

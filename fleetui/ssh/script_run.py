@@ -22,21 +22,35 @@ class ScriptResult:
     stderr: str
 
 
+class ScriptTimeoutError(TimeoutError):
+    """A script did not end in time; `stdout` is the end of what it wrote until then."""
+
+    def __init__(self, stdout: str) -> None:
+        super().__init__("the script did not end in time")
+        self.stdout = stdout
+
+
 async def run_script(
-    connection: asyncssh.SSHClientConnection, script: str, seconds: float
+    connection: asyncssh.SSHClientConnection,
+    script: str,
+    seconds: float,
+    *,
+    limit: int = OUTPUT_LIMIT,
 ) -> ScriptResult:
-    """Run `script` by the login shell.
+    """Run `script` by the login shell; of its output the last `limit` bytes are kept.
 
     Raises:
         ConnectionError: the connection was lost or the host refused to run it.
-        TimeoutError: it did not end in time; it was asked to end.
+        ScriptTimeoutError: it did not end in time; it was asked to end.
     """
     output = bytearray()
     try:
         async with asyncio.timeout(seconds), running(connection, script) as stream:
             while data := await stream.read():
                 output += data
-                del output[:-OUTPUT_LIMIT]
+                del output[:-limit]
+    except TimeoutError as error:
+        raise ScriptTimeoutError(output.decode("utf-8", "replace")) from error
     except asyncssh.Error as error:
         raise ConnectionError(f"the host did not run it: {error}") from error
     return ScriptResult(

@@ -21,6 +21,7 @@ from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
 from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
+from fleetui.domain.snapshot import Snapshot
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.domain.text import SafeText
 
@@ -204,6 +205,9 @@ class ViewerStore(Protocol):
     async def signature_history(self, signature: str) -> SignatureHistory | None:
         """Return where and since when a fault is known, and what mended it before."""
 
+    async def snapshots(self, instance_id: int) -> tuple[Snapshot, ...]:
+        """Return the last looks at a host, the newest first, also of a gone instance."""
+
     async def machine_marks(self, machine_id: int) -> tuple[MachineMark, ...]:
         """Return what is remembered of a physical machine, the newest first."""
 
@@ -255,6 +259,13 @@ class CollectorStore(ViewerStore, Protocol):
 
     async def accept_host_key(self, lease: Lease, instance_id: int, key: str) -> None:
         """Bind a host key to an instance, replacing an older one."""
+
+    async def keep_snapshot(self, lease: Lease, snapshot: Snapshot) -> None:
+        """Keep a last look at a host; the oldest make room for it.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+        """
 
     async def claim(self, lease: Lease) -> tuple[Intent, ...]:
         """Move requested intents to `running` under the fence and return them, oldest first."""

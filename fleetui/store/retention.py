@@ -12,6 +12,9 @@ EVENT_LIMIT = 100_000
 GONE_SECONDS = 90 * 86_400.0
 """How long the evidence of a gone instance is kept, within the log budgets."""
 INSTANCES_A_TURN = 4
+_TABLES_OF_AN_INSTANCE = (
+    "stream", "event", "host_key", "reading", "finding", "snapshot", "fleet_row", "instance",
+)  # fmt: skip
 
 
 def prune(connection: sqlite3.Connection, at: float) -> None:
@@ -43,5 +46,5 @@ def _forget(connection: sqlite3.Connection, instance_id: int) -> None:
         connection.execute("DELETE FROM log_tail WHERE id BETWEEN ? AND ?", tail_ids(stream_id))
         connection.execute("DELETE FROM generation WHERE stream_id = ?", (stream_id,))
         connection.execute("UPDATE shard SET log_stored = log_stored - ?", (stored,))
-    for table in ("stream", "event", "host_key", "reading", "finding", "fleet_row", "instance"):
+    for table in _TABLES_OF_AN_INSTANCE:
         connection.execute(f"DELETE FROM {table} WHERE instance_id = ?", (instance_id,))  # noqa: S608 - our own names

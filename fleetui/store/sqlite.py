@@ -19,6 +19,7 @@ from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
 from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.reading import Reading
 from fleetui.domain.sample import FleetSample, Sample
+from fleetui.domain.snapshot import Snapshot
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.domain.text import SafeText
 from fleetui.store import (
@@ -31,6 +32,7 @@ from fleetui.store import (
     machine_marks,
     retention,
     sample_tables,
+    snapshot_tables,
     spend_tables,
 )
 from fleetui.store import (
@@ -225,6 +227,12 @@ class SqliteStore:
         """Return where and since when a fault is known, and what mended it before."""
         return await self._database.read(lambda raw: machine_marks.read_history(raw, signature))
 
+    async def snapshots(self, instance_id: int) -> tuple[Snapshot, ...]:
+        """Return the last looks at a host, the newest first, also of a gone instance."""
+        return await self._database.read(
+            lambda raw: snapshot_tables.read_snapshots(raw, instance_id)
+        )
+
     async def machine_marks(self, machine_id: int) -> tuple[MachineMark, ...]:
         """Return what is remembered of a physical machine, the newest first."""
         return await self._database.read(lambda raw: machine_marks.read_marks(raw, machine_id))
@@ -342,6 +350,20 @@ class SqliteStore:
             )
 
         await self._fenced(lease, accept)
+
+    async def keep_snapshot(self, lease: Lease, snapshot: Snapshot) -> None:
+        """Keep a last look at a host; the oldest make room for it.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+        """
+        document = await asyncio.to_thread(snapshot_tables.pack, snapshot)
+
+        def keep(raw: sqlite3.Connection) -> None:
+            lease_rows.renew(raw, self._host_clock, lease)
+            snapshot_tables.write_snapshot(raw, snapshot, document)
+
+        await self._fenced(lease, keep)
 
     async def claim(self, lease: Lease) -> tuple[Intent, ...]:
         """Move requested intents to `running` under the fence and return them, oldest first."""

@@ -13,6 +13,7 @@ from fleetui.domain.intent import AuditEntry, Event, Intent
 from fleetui.domain.money import Spend
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
+from fleetui.domain.snapshot import Snapshot
 from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.store.interface import CollectorHealth, FleetView, LogWindow, StoreError
 
@@ -36,6 +37,7 @@ class MemoryStore:
         self.intent_list: list[Intent] = []
         self.audit_list: list[AuditEntry] = []
         self.finding_list: list[FindingRecord] = []
+        self.snapshot_list: list[Snapshot] = []
         self.decisions: list[FindingDecision] = []
         self.histories: dict[str, SignatureHistory] = {}
         self.marks: dict[int, tuple[MachineMark, ...]] = {}
@@ -214,6 +216,10 @@ class MemoryStore:
     async def signature_history(self, signature: str) -> SignatureHistory | None:
         await self._ready()
         return self.histories.get(signature)
+
+    async def snapshots(self, instance_id: int) -> tuple[Snapshot, ...]:
+        await self._ready()
+        return tuple(one for one in self.snapshot_list if one.instance_id == instance_id)
 
     async def machine_marks(self, machine_id: int) -> tuple[MachineMark, ...]:
         await self._ready()
