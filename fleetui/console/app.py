@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import msgspec
 from textual.app import SuspendNotSupported
 from textual.binding import BindingType
+from textual.dom import DOMNode
 
 from fleetui.console import clipboard
 from fleetui.console.acting import COUNTED_DOWN, Pending, Request, new_intent, request
@@ -33,6 +34,7 @@ from fleetui.console.preferences import PreferenceFile
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.fleet import FleetScreen
 from fleetui.console.screens.lists import ActivityScreen, FailuresScreen
+from fleetui.console.screens.logs import LogsScreen
 from fleetui.console.screens.pulse import PulseScreen
 from fleetui.console.shell import (
     ShellRefusedError,
@@ -44,9 +46,12 @@ from fleetui.console.shell import (
 )
 from fleetui.console.styles import style_sheets
 from fleetui.console.widgets.fleet_table import READING_SECONDS
+from fleetui.console.widgets.log_pane import LogPane
+from fleetui.console.widgets.log_view import LogView
 from fleetui.domain.clock import Clock
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.text import SafeText, sanitise
+from fleetui.reading.peers import Peers
 from fleetui.store.interface import StoreError, StoreFullError, ViewerStore
 
 TICK_SECONDS = 0.25
@@ -241,6 +246,7 @@ class FleetApp(DiffOutputApp):
             reading=await self.store.reading(instance_id),
             instance=await self.store.instance(instance_id),
             samples=await self.store.samples(instance_id, now - SPARK_HOURS * 3600),
+            place=Peers(self.state.rows.values(), now).place_of(row),
             now=now,
         )
 
@@ -464,8 +470,13 @@ class FleetApp(DiffOutputApp):
         if command is None:
             return
         action = command.action
-        target = self.screen.focused if action.scope in ("log", "lists") else self.screen
-        node = self if action.scope == "app" else target or self.screen
+        node: DOMNode = self.screen
+        if action.scope == "app":
+            node = self
+        elif action.scope == "log":
+            node = self.screen.query_one(LogPane)
+        elif action.scope == "lists":
+            node = self.screen.focused or self.screen
         if not command.argument:
             await self.run_action(call_of(action), default_namespace=node)
             return
@@ -510,6 +521,9 @@ class FleetApp(DiffOutputApp):
         """Show times in UTC, or local ones."""
         self.prefer(utc=not self.preferences.now.utc)
         self.say("times are " + ("UTC" if self.preferences.now.utc else "local"))
+        for view in self.screen.query(LogView):
+            view.utc = self.preferences.now.utc
+            view.forget()
         self._draw_again()
 
     def _draw_again(self) -> None:
@@ -572,10 +586,14 @@ class FleetApp(DiffOutputApp):
         self._show(PulseScreen(ascii_only=self.glyphs.ascii_only))
 
     def action_show_logs(self) -> None:
-        """Go to the selected instance's log."""
-        self.action_show_fleet()
-        if not self.fleet_screen.has_class("-full"):
-            self.fleet_screen.action_log_full()
+        """Go to the logs of the marked instances, else of the selected one."""
+        self.show_logs(self.fleet_screen.targets())
+
+    def show_logs(self, ids: Sequence[int]) -> LogsScreen:
+        """Go to the logs of instances."""
+        screen = LogsScreen(self.state.clock, self.glyphs, self.keymap, ids=ids)
+        self._show(screen)
+        return screen
 
     def action_show_failures(self) -> None:
         """Go to the failures."""

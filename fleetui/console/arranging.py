@@ -30,7 +30,7 @@ class Group(msgspec.Struct, frozen=True):
     title: str
     count: int
     burn: float
-    proofs_per_hour: float
+    proofs_per_hour: float | None
     critical: int
     warnings: int
 
@@ -94,11 +94,12 @@ def _group_place(grouping: str, title: str) -> tuple[int, str]:
 
 
 def _head(title: str, rows: Sequence[FleetRow]) -> Group:
+    rates = [row.proofs_per_hour for row in rows if row.proofs_per_hour is not None]
     return Group(
         title=title,
         count=len(rows),
         burn=sum(row.cost_per_hour or 0.0 for row in rows),
-        proofs_per_hour=sum(row.proofs_per_hour or 0.0 for row in rows),
+        proofs_per_hour=sum(rates) if rates else None,
         critical=sum(row.finding_severity is Severity.CRITICAL for row in rows),
         warnings=sum(row.finding_severity is Severity.WARNING for row in rows),
     )

@@ -78,6 +78,20 @@ def amount(value: float | None, unit: str) -> str:
     return UNKNOWN if value is None else f"{value:g}"
 
 
-def clock_time(at: float | None) -> str:
-    """Say an epoch time as local `HH:MM:SS`."""
-    return UNKNOWN if at is None else time.strftime("%H:%M:%S", time.localtime(at))
+def clock_time(at: float | None, *, utc: bool = False) -> str:
+    """Say an epoch time as `HH:MM:SS`, local or UTC."""
+    return _moment(at, "%H:%M:%S", utc=utc)
+
+
+def date_time(at: float | None, *, utc: bool = False) -> str:
+    """Say an epoch time as `YYYY-MM-DD HH:MM:SS`, local or UTC."""
+    return _moment(at, "%Y-%m-%d %H:%M:%S", utc=utc)
+
+
+def _moment(at: float | None, form: str, *, utc: bool) -> str:
+    if at is None:
+        return UNKNOWN
+    try:
+        return time.strftime(form, (time.gmtime if utc else time.localtime)(at))
+    except (OverflowError, ValueError, OSError):
+        return UNKNOWN

@@ -1,5 +1,7 @@
 """The inspector's contents: one reading as lines of pieces. Pure."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from fleetui.console import figures
@@ -8,11 +10,13 @@ from fleetui.console.fitting import cells, fit, wrap
 from fleetui.console.glyphs import SSH_WORDS, STAGE_TONES, STAGE_WORDS, Glyphs
 from fleetui.console.palette import Piece
 from fleetui.domain.finding import Finding
-from fleetui.domain.host import DaemonStatus, Pipeline, SshState
+from fleetui.domain.host import DaemonStatus, SshState
 from fleetui.domain.instance import Instance
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import Sample
 from fleetui.domain.stage import Outcome, Progress, StageSpan
+from fleetui.reading.fleet_rates import trend
+from fleetui.reading.peers import Place
 
 Line = list[Piece]
 PARTITION_TONES = {
@@ -23,7 +27,11 @@ PARTITION_TONES = {
     "proving": "active",
     "synthesizing": "busy",
     "synth": "busy",
+    "synth_done": "dim",
 }
+_CELL_STATES = {"s": "synthesizing", "r": "synth_done", "g": "gpu", "d": "done", "f": "failed"}
+_SLOW = 0.8
+"""Slower than so many of its peers is worth a look."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +41,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     reading: Reading | None = None
     instance: Instance | None = None
     samples: tuple[Sample, ...] = ()
+    place: Place | None = None
     now: float = 0.0
 
 
@@ -50,6 +59,7 @@ def describe(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
         lines += _daemon(reading, subject.now, width, glyphs)
         lines += _gpus(reading, subject.now, width, glyphs)
     lines += _rates(subject, width, glyphs)
+    lines += _among_peers(subject.place, width)
     lines += _money(subject, width, glyphs)
     lines += _connection(subject, width, glyphs)
     return [[(glyphs.plain(text), tone) for text, tone in line] for line in lines]
@@ -157,6 +167,7 @@ def _progress(progress: Progress | None, now: float, width: int, glyphs: Glyphs)
         state = part.state or share
         name = fit(part.name, max(width - 10, 8), more=glyphs["more"])
         lines.append([(name, "dim"), (fit(state, 9, right=True), "ok" if whole else "text")])
+        lines += _grid([_CELL_STATES.get(cell, "pending") for cell in part.cells], width, glyphs)
     if len(open_first) > 6:
         lines.append([(f"and {len(open_first) - 6} more", "faint")])
     return lines
@@ -225,7 +236,8 @@ def _daemon(reading: Reading, now: float, width: int, glyphs: Glyphs) -> list[Li
             (glyphs.plain(what), "active" if busy else "dim"),
             (f"  {figures.duration(worker.busy_secs)}" if busy and worker.busy_secs else "", "dim"),
         ])  # fmt: skip
-    return lines + _partitions(status, width, glyphs)
+    drawn = reading.progress is not None and any(part.cells for part in reading.progress.parts)
+    return lines if drawn else lines + _partitions(status, width, glyphs)
 
 
 def _partitions(status: DaemonStatus, width: int, glyphs: Glyphs) -> list[Line]:
@@ -237,14 +249,14 @@ def _partitions(status: DaemonStatus, width: int, glyphs: Glyphs) -> list[Line]:
             (job_name, "text"), (f"  {job.partitions_done}/{job.total_partitions}", "strong"),
             (f"  {figures.duration(job.started_secs_ago)}", "dim"),
         ])  # fmt: skip
-        lines += _grid(job, width, glyphs)
+        lines += _grid([partition.state for partition in job.partitions], width, glyphs)
     return lines
 
 
-def _grid(job: Pipeline, width: int, glyphs: Glyphs) -> list[Line]:
+def _grid(states: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
     pieces: Line = []
-    for partition in job.partitions[: width * 3]:
-        tone = PARTITION_TONES.get(partition.state, "faint")
+    for state in states[: width * 3]:
+        tone = PARTITION_TONES.get(state, "faint")
         sign = {"ok": glyphs["cell"], "bad": glyphs["failed"], "faint": glyphs["open"]}.get(tone)
         pieces.append((sign or glyphs["busy"], tone))
     return [pieces[start : start + width] for start in range(0, len(pieces), width)]
@@ -288,12 +300,23 @@ def _rates(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
             (f" {rate.source.value}", "text"),
             (f"  {rate.proofs} in {figures.duration(rate.window_seconds)}, {age}", "dim"),
         ])  # fmt: skip
+    change = trend(row.counted)
+    if change:
+        tone = "ok" if change > 0 else "warn"
+        lines.append([(f"{change:+.0%}".rjust(6), tone), (" last hour against before", "dim")])
     if row.min_rate is not None:
         lines.append([(figures.rate(row.min_rate).rjust(6), "dim"), (" is the minimum", "dim")])
     line = glyphs.sparkline([sample.proofs_per_hour for sample in subject.samples], width)
     if line.strip():
         lines.append([(line, "ok")])
     return lines
+
+
+def _among_peers(place: Place | None, width: int) -> list[Line]:
+    if place is None:
+        return []
+    tone = "warn" if place.slower_than >= _SLOW else "dim"
+    return [[(text, tone)] for text in wrap(f"{place.words} ({place.what})", width)]
 
 
 def _money(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:

@@ -145,6 +145,12 @@ class ViewerStore(Protocol):
     async def streams(self, instance_id: int) -> tuple[StreamPosition, ...]:
         """Return the streams of an instance, the most recently written first."""
 
+    async def positions(self) -> tuple[StreamPosition, ...]:
+        """Return every stream's stored position, the most recently written first."""
+
+    async def log_at(self, stream: StreamId, at: float) -> tuple[int, int] | None:
+        """Return generation and offset of the oldest stored byte that arrived at `at` or later."""
+
     async def log_window(
         self,
         stream: StreamId,
@@ -241,9 +247,6 @@ class CollectorStore(ViewerStore, Protocol):
             FenceLostError: somebody else holds the lease.
             StoreFullError: the disk is full; nothing was written.
         """
-
-    async def positions(self) -> tuple[StreamPosition, ...]:
-        """Return every stream's stored position, to resume the tails."""
 
     async def log_bytes(self, stream: StreamId, generation: int) -> tuple[LogChunk, ...]:
         """Return the stored bytes of a generation in order, to rebuild a reading after a start."""

@@ -7,6 +7,7 @@ from fleetui.console.actions import ACTIONS, SCOPES
 from fleetui.console.commands import candidates
 from fleetui.console.filter_completion import completions
 from fleetui.console.keymap import Keymap, KeymapError
+from fleetui.console.screens.logs import LogsScreen
 from fleetui.domain.query import parse_query
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
@@ -58,6 +59,7 @@ async def test_every_action_is_a_method_somewhere() -> None:
             "app": [run.app],
             "fleet": [run.app.fleet_screen],
             "log": [run.app.fleet_screen.log_pane],
+            "logs": [LogsScreen],
             "lists": [run.app.fleet_screen.inspector],
         }
         for action in ACTIONS:

@@ -24,12 +24,12 @@ async def test_new_lines_never_yank_the_reader() -> None:
         view = run.app.fleet_screen.log_view
         await run.until(lambda: len(view.ring) == 240, "the whole log")
         await run.press("pageup", "k")
-        top, shown = view.top, view.ring.line(view.top)
+        top, shown = view.top_line, view.ring.line(view.top_line)
         for number in range(300):
             run.store.write(20110148, LOG, b"more %d\n" % number, at=NOW)
         await run.until(lambda: len(view.ring) == 540, "the new lines")
         await run.pilot.pause()
-        assert (view.top, view.ring.line(view.top)) == (top, shown)
+        assert (view.top_line, view.ring.line(view.top_line)) == (top, shown)
         await run.shows("lines below, G follows")
         await run.press("G")
         await run.shows("more 299")
@@ -55,7 +55,7 @@ async def test_search_highlights_and_jumps() -> None:
         await run.press("N")
         await run.shows("no earlier match")
         await run.press("slash", "escape")
-        assert view.search == ""
+        assert view.search is None
         assert view.has_focus
 
 
@@ -68,7 +68,7 @@ async def test_the_shown_file_is_marked_and_apart_from_what_follows_at_80_column
         await run.shows("following")
         for _ in range(len(store.logs)):
             await run.press("tab")
-            source = run.app.fleet_screen.log_pane.source
+            source = run.app.fleet_screen.log_pane.file
             assert source is not None
             assert source.shown is not None
             name = source.shown.stream.path.rpartition("/")[2]
@@ -104,7 +104,7 @@ async def test_tab_goes_through_the_files() -> None:
         await run.shows("following")
         seen = []
         for _ in range(3):
-            source = run.app.fleet_screen.log_pane.source
+            source = run.app.fleet_screen.log_pane.file
             assert source is not None
             assert source.shown is not None
             before = source.shown.stream.path
@@ -159,7 +159,7 @@ async def test_hostile_lines_are_drawn_harmless() -> None:
         assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(run.text)
 
 
-async def test_the_top_loads_older_lines() -> None:
+async def test_pages_upwards_load_older_lines_and_g_goes_to_the_first_stored_one() -> None:
     async with console() as run:
         body = b"".join(b"old line %07d\n" % number for number in range(40_000))
         stream = StreamId(20110148, "/tmp/long.log")
@@ -167,10 +167,20 @@ async def test_the_top_loads_older_lines() -> None:
         await run.press("l")
         await run.shows("old line 0039999")
         view = run.app.fleet_screen.log_view
-        before = len(view.ring)
+        before = view.ring.first
+        view.reveal(view.ring.first + view.page)
+        await run.press("pageup")
+        await run.until(lambda: view.ring.first < before, "older lines")
         await run.press("g")
-        await run.press("g")
-        await run.until(lambda: len(view.ring) > before, "older lines")
+        await run.shows("old line 0000000")
+        await run.shows("at 0%")
+        for _ in range(3):
+            await run.press("pagedown")
+        number = view.top_line
+        await run.shows(f"old line {int(view.ring.line(number)[9:]):07d}")
+        await run.press("G")
+        await run.shows("old line 0039999")
+        await run.shows("following")
 
 
 async def test_an_instance_without_logs_says_so() -> None:

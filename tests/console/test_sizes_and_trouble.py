@@ -16,7 +16,7 @@ from fleetui.console.grouping import group_failures
 from fleetui.console.inspection import Subject, describe
 from fleetui.console.size_mode import SizeMode, size_mode
 from fleetui.console.widgets.chart import Chart
-from fleetui.console.widgets.log_pane import tabs
+from fleetui.console.widgets.log_tabs import tabs
 from fleetui.domain.instance import Walk, WalkOutcome
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage

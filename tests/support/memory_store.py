@@ -132,6 +132,18 @@ class MemoryStore:
         ]  # fmt: skip
         return tuple(sorted(found, key=lambda item: -(item.last_byte_at or 0.0)))
 
+    async def positions(self) -> tuple[StreamPosition, ...]:
+        await self._ready()
+        owners = dict.fromkeys(stream.instance_id for stream in self.logs)
+        found = [item for owner in owners for item in await self.streams(owner)]
+        return tuple(sorted(found, key=lambda item: -(item.last_byte_at or 0.0)))
+
+    async def log_at(self, stream: StreamId, at: float) -> tuple[int, int] | None:
+        await self._ready()
+        if stream not in self.logs or self.written_at[stream] < at:
+            return None
+        return self.logs[stream][0], 0
+
     async def log_window(
         self,
         stream: StreamId,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, cast
 from textual.binding import BindingsMap
 from textual.screen import Screen
 
+from fleetui.console.binding import bindings_map
 from fleetui.console.widgets.footer import footer
 from fleetui.console.widgets.header import header, totals_line
 from fleetui.console.widgets.line_bar import LineBar
@@ -24,6 +25,11 @@ class FleetUIScreen(Screen[None]):
         super().__init__()
         # Keys come from the action registry only: no focus chain, no stock copy key.
         self._bindings = BindingsMap()
+
+    def on_mount(self) -> None:
+        """Take the keys that only this screen has."""
+        for scope in self.scopes:
+            self._bindings = bindings_map(scope, self.console_app.keymap)
 
     @property
     def console_app(self) -> "FleetApp":
@@ -66,7 +72,7 @@ class FleetUIScreen(Screen[None]):
                     frozen=app.behind if app.frozen else None,
                 )
             )
-        hints = footer(self.scope, app.keymap, glyphs=app.glyphs, width=width)
+        hints = footer((self.scope, *self.scopes), app.keymap, glyphs=app.glyphs, width=width)
         pending = app.pending_line()
         self.query_one("#footer", LineBar).show([(pending, "warn bold")] if pending else hints)
 

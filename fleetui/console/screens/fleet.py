@@ -129,6 +129,7 @@ class FleetScreen(FleetUIScreen):
     def look_changed(self) -> None:
         """Draw everything in the new colours."""
         self.table.look_changed()
+        self.log_view.forget()
         super().look_changed()
 
     def _crumbs(self) -> tuple[list[Piece], list[Piece]]:
@@ -188,6 +189,7 @@ class FleetScreen(FleetUIScreen):
         elif self.inspector.display:
             self.subject = await self.console_app.read_subject(instance_id)
             self._draw_inspector()
+        self.log_view.utc = self.console_app.preferences.now.utc
         if instance_id is not None and self.has_class("-log"):
             await self.log_pane.pull(store, instance_id)
         if self.chart.display:
@@ -569,6 +571,16 @@ class FleetScreen(FleetUIScreen):
         """Back to the table."""
         self.remove_class("-log", "-full")
         self.table.focus()
+
+    def on_log_pane_copy(self, event: LogPane.Copy) -> None:
+        """Copy what the pane says."""
+        self.console_app.copy_text(event.text)
+
+    def saved(self) -> tuple[str, str]:
+        """The table, or the log when it has the focus."""
+        if self.focused is self.log_view:
+            return self.log_pane.saved()
+        return super().saved()
 
     def on_log_pane_said(self, event: LogPane.Said) -> None:
         """Pass a word of the pane on."""

@@ -353,7 +353,9 @@ class FleetTable(ScrollView, can_focus=True):
             pieces.append((f"  {self._glyphs['critical']} {group.critical}", "bad bold"))
         if group.warnings:
             pieces.append((f"  {self._glyphs['warning']} {group.warnings}", "warn bold"))
-        sums = f"  {figures.rate(group.proofs_per_hour)} proofs/h  ${figures.money(group.burn)}/h "
+        rate = group.proofs_per_hour
+        sums = "" if rate is None else f"  {figures.rate(rate)} proofs/h"
+        sums += f"  ${figures.money(group.burn)}/h "
         pieces += [(sums, "dim"), (rule * width, "line")]
         return paint_of(self).strip(pieces, width)
 

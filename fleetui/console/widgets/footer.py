@@ -1,5 +1,7 @@
 """The footer's words: the keys that matter here, from the registry."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from fleetui.console.actions import Action, key_word
@@ -8,16 +10,16 @@ from fleetui.console.keymap import Keymap
 from fleetui.console.palette import Piece
 
 
-def footer(scope: str, keymap: Keymap, *, glyphs: Glyphs, width: int) -> list[Piece]:
-    """Return as many key hints of a scope and of the app as fit, by rank."""
+def footer(scopes: Sequence[str], keymap: Keymap, *, glyphs: Glyphs, width: int) -> list[Piece]:
+    """Return as many key hints of the scopes and of the app as fit, by rank."""
     shown = [
         action
-        for action in (*keymap.actions(scope), *keymap.actions("app"))
+        for action in (action for scope in (*scopes, "app") for action in keymap.actions(scope))
         if action.footer and action.keys
     ]
     shown.sort(key=lambda action: action.rank)
     hints = [(key_word(action.keys[0], ascii_only=glyphs.ascii_only), action) for action in shown]
-    if scope != "fleet":
+    if "fleet" not in scopes:
         # The console is left from the table only: elsewhere the same key goes back one level.
         hints = [
             (key, _back(action) if action.name == "leave" else action) for key, action in hints
