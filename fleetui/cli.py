@@ -238,8 +238,11 @@ def snooze(
 
 @app.command
 def diagnose(
-    path: Annotated[Path, Parameter(help="A host's folder (fs/, probe/) or one file.")],
+    path: Annotated[
+        Path, Parameter(help="A host's folder (fs/, probe/), one file, or an instance's id.")
+    ],
     *,
+    state_dir: StateDir = None,
     stream: Annotated[
         str | None,
         Parameter(
@@ -249,9 +252,15 @@ def diagnose(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Name the root cause in a folder or file; exit status 1 when a finding is critical."""
+    """Name the root cause in a folder, a file, or of an instance, also when it is gone.
+
+    The exit status is 1 when a finding is critical.
+    """
     from fleetui.reports.diagnose import DiagnoseError, answer_text, diagnose_file, diagnose_folder
 
+    if str(path).isascii() and str(path).isdigit() and not path.exists():
+        settings = config.load({"state_dir": state_dir})
+        return _run(_diagnose_stored(settings, int(str(path)), as_json=as_json))
     try:
         if path.is_dir():
             answer = diagnose_folder(path)
@@ -265,6 +274,19 @@ def diagnose(
         _refuse(str(error))
     print(_json(answer) if as_json else answer_text(answer))
     return int(any(finding["severity"] == "critical" for finding in answer["findings"]))
+
+
+@app.command
+def bundle(
+    instance_id: int,
+    *,
+    output: Annotated[
+        Path | None, Parameter(name=["-o", "--output"], help="The archive: .tar.gz or .zip.")
+    ] = None,
+    state_dir: StateDir = None,
+) -> int:
+    """Write all that is known of an instance to one archive, secrets masked."""
+    return _run(_bundle(config.load({"state_dir": state_dir}), instance_id, output))
 
 
 @app.command(name="demo-keeper", show=False)
@@ -466,6 +488,42 @@ async def _decide(
         except DecisionError as error:
             _refuse(str(error))
     print(said)
+    return 0
+
+
+async def _diagnose_stored(
+    settings: config.Settings, instance_id: int, *, as_json: bool
+) -> int:
+    from fleetui.domain.clock import parse_clock
+    from fleetui.reports.diagnose import answer_text
+    from fleetui.reports.inquest import InquestError, diagnose_instance, notes_on
+
+    now = parse_clock(settings.clock).now()
+    store = await _existing_store(settings)
+    async with contextlib.aclosing(store):
+        try:
+            answer = await diagnose_instance(store, instance_id)
+        except InquestError as error:
+            _refuse(str(error))
+        notes = [] if as_json else await notes_on(store, instance_id, now)
+    print(_json(answer) if as_json else "\n".join([answer_text(answer), "", *notes]))
+    return int(any(finding["severity"] == "critical" for finding in answer["findings"]))
+
+
+async def _bundle(settings: config.Settings, instance_id: int, output: Path | None) -> int:
+    from fleetui.domain.clock import parse_clock
+    from fleetui.reports.bundle import default_name, write_bundle
+    from fleetui.reports.inquest import InquestError
+
+    now = parse_clock(settings.clock).now()
+    target = output or default_name(instance_id, now)
+    store = await _existing_store(settings)
+    async with contextlib.aclosing(store):
+        try:
+            await write_bundle(store, instance_id, target, now)
+        except (InquestError, OSError) as error:
+            _refuse(str(error))
+    print(target)
     return 0
 
 

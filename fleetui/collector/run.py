@@ -17,6 +17,7 @@ from fleetui.collector.health import HealthBoard
 from fleetui.collector.host_keys import HostKeyKeeper
 from fleetui.collector.intents import Executor
 from fleetui.collector.lifetime import End
+from fleetui.collector.machine_memory import MachineMemory
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.settings import CollectorSettings
 from fleetui.collector.spending import SpendMeter
@@ -270,6 +271,8 @@ async def _start_parts(
     _start(group, "viewers", fleet.heed_viewers(store))
     _start(group, "memory", fleet.settle_memory())
     _start(group, "black box", black_box.run(fleet))
+    memory = MachineMemory(fleet, publisher, settings.clock)
+    _start(group, "machines", memory.run(store))
     _start(group, "survey", Survey(fleet, publisher, settings.clock).run(store))
     _start(group, "intents", executor.run())
     if settings.auto:

@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+import msgspec
+
 from fleetui.collector import ending
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.sink import HostSink, KeepHostKey
@@ -75,6 +77,7 @@ class Watcher:
         self._reviewed_at = NEVER
         self._row: FleetRow | None = None
         self._reading = earlier
+        self._machine_record: SafeText | None = None
 
     # What comes from the API.
 
@@ -178,6 +181,11 @@ class Watcher:
         """The newest reading."""
         return self._reading
 
+    def set_machine_record(self, text: SafeText) -> None:
+        """Take in what earlier instances left in memory of the machine."""
+        self._machine_record = text
+        self.sink.changed = True
+
     def observe_siblings(self, differences: tuple[Difference, ...]) -> None:
         """Take in what it differs from the rest of the fleet."""
         if self.reader.observe_siblings(differences):
@@ -214,6 +222,8 @@ class Watcher:
             acting=acting,
             spent=self._spent,
         )
+        if self._machine_record is not None:
+            row = msgspec.structs.replace(row, machine_record=self._machine_record)
         if row != self._row:
             self._row = row
             pending.add_rows([row])

@@ -73,5 +73,7 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     findings: int = 0
     acting: SafeText | None = None
     """The word for an intent under way, e.g. `destroying`."""
+    machine_record: SafeText | None = None
+    """What earlier instances left in memory of its machine, as of when it appeared."""
     odd: SafeText | None = None
     """Why the API's row could not be read in full."""

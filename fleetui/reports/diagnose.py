@@ -58,7 +58,7 @@ def diagnose_folder(path: Path) -> dict[str, Any]:
     except (ReplayError, OSError) as error:
         raise DiagnoseError(str(error)) from error
     reading = reader.reading(end, live=False)
-    return _answer(str(reader.case(end, live=False).stage), reading.findings)
+    return answer_of(str(reader.case(end, live=False).stage), reading.findings)
 
 
 def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
         shown = parse_probe({"nvidia-smi": data.decode("utf-8", "replace")}, at)
         reader.observe_probe(Probe(at=at, gpus=shown.gpus))
     reading = reader.reading(at, live=False)
-    return _answer(str(reader.case(at, live=False).stage), reading.findings)
+    return answer_of(str(reader.case(at, live=False).stage), reading.findings)
 
 
 def _content(path: Path) -> tuple[bytes, float]:
@@ -154,7 +154,8 @@ def answer_text(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _answer(stage: str, findings: Iterable[Finding]) -> dict[str, Any]:
+def answer_of(stage: str, findings: Iterable[Finding]) -> dict[str, Any]:
+    """Return the answer in its fixed form: stage reached, findings with the root cause first."""
     return {"stage": stage, "findings": [_finding(finding) for finding in findings]}
 
 
