@@ -161,12 +161,16 @@ def act(
     verb: Annotated[
         str,
         Parameter(
-            help="restart-daemon, destroy, stop, start, reboot, recycle, label or accept-host-key."
+            help="restart-daemon, destroy, drain-destroy, stop, start, reboot, recycle, label,"
+            " accept-host-key, protect, unprotect, blacklist or unblacklist."
         ),
     ],
     instance: Annotated[tuple[int, ...], Parameter(help="Ids of the instances.")],
     *,
-    argument: Annotated[str | None, Parameter(help="The new label, for `label`.")] = None,
+    argument: Annotated[
+        str | None,
+        Parameter(help="The new label for `label`, the reason for `blacklist`."),
+    ] = None,
     reason: Annotated[str, Parameter(help="Why, for the audit.")] = "asked for on a command line",
     dry_run: Annotated[bool, Parameter(negative="", help="Only say what would run.")] = False,
     yes: Annotated[bool, Parameter(negative="", help="Do not ask.")] = False,
@@ -184,8 +188,8 @@ def act(
     if settings.read_only and not dry_run:
         _refuse("read_only is set: nothing may be changed from here")
     wanted = known[verb.replace("_", "-")]
-    if (argument is not None) != (wanted is Verb.LABEL):
-        _refuse("`label` needs --argument with the new label; no other action has one")
+    if (argument is not None) != wanted.takes_argument:
+        _refuse("`label` and `blacklist` need --argument (the new label, the reason); no other has")
     work = _act(
         settings,
         wanted,
@@ -455,9 +459,7 @@ def _confirm(word: str) -> None:
         _refuse("not confirmed: nothing was done", status=1)
 
 
-async def _findings(
-    settings: config.Settings, *, resolved: bool, info: bool, as_json: bool
-) -> int:
+async def _findings(settings: config.Settings, *, resolved: bool, info: bool, as_json: bool) -> int:
     from fleetui.domain.clock import parse_clock
     from fleetui.reports.findings import findings_report, findings_text, worst
 
@@ -469,9 +471,7 @@ async def _findings(
     return int(worst(report))
 
 
-async def _decide(
-    settings: config.Settings, target: str, snooze_for: str | None, note: str
-) -> int:
+async def _decide(settings: config.Settings, target: str, snooze_for: str | None, note: str) -> int:
     from fleetui.domain.clock import parse_clock
     from fleetui.reports.findings import DecisionError, acknowledge, snooze
 

@@ -57,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     snapshot_seconds: float = 20.0
     log_megabytes: int = 2048
     log_megabytes_per_instance: int = 64
+    blast_radius_instances: int = 10
+    blast_radius_share: float = 0.2
     read_only: bool = False
     ascii_only: bool = False
     theme: str = ""
@@ -76,6 +78,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError(f"{name} must be at least 1")
         if self.theme not in ("", *THEMES):
             raise ValueError(f"theme must be one of {', '.join(THEMES)}, not {self.theme!r}")
+        if self.blast_radius_instances < 0 or not 0 <= self.blast_radius_share <= 1:
+            raise ValueError(
+                "blast_radius_instances must not be negative, and blast_radius_share must lie"
+                " between 0 and 1"
+            )
         if not self.ssh_user:
             raise ValueError("ssh_user must not be empty")
         parse_clock(self.clock)

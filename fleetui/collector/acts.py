@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fleetui.collector.black_box import BlackBox
 from fleetui.collector.fleet import Fleet
 from fleetui.collector.host_keys import HostKeyKeeper
+from fleetui.collector.standing_book import StandingBook
 from fleetui.collector.walks import Walks
 from fleetui.domain.clock import Clock
 from fleetui.domain.instance import Instance
@@ -24,11 +25,13 @@ class Tools:
     walks: Walks
     fleet: Fleet
     black_box: BlackBox
+    standing: StandingBook
     profile: Profile
     host_keys: HostKeyBook
     keeper: HostKeyKeeper
     clock: Clock
     absence_deadline_seconds: float
+    drain_deadline_seconds: float
     verify_deadline_seconds: float
     script_timeout_seconds: float
 
@@ -74,6 +77,8 @@ def differs(intent: Intent, instance: Instance) -> str | None:
     """Say how an instance differs from what the operator saw at the key press."""
     if instance.machine_id != intent.machine_id:
         return f"it is on machine {instance.machine_id} now, not on {intent.machine_id}"
+    if intent.host_id is not None and instance.host_id != intent.host_id:
+        return f"its machine belongs to {instance.host_id} now, not to {intent.host_id}"
     if (instance.label or "") != (intent.label or ""):
         return f"its label is {instance.label or 'empty'} now, not {intent.label or 'empty'}"
     return None

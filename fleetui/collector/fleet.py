@@ -10,6 +10,7 @@ from fleetui.collector.health import HealthBoard, Part
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.resume import Resumed, refeed
 from fleetui.collector.spending import SpendMeter
+from fleetui.collector.standing_book import StandingBook
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.clock import Clock
 from fleetui.domain.instance import Instance, Walk, WalkOutcome
@@ -43,6 +44,7 @@ class Fleet:
         clock: Clock,
         health: HealthBoard,
         meter: SpendMeter,
+        standing: StandingBook,
         sample_interval_seconds: float,
     ) -> None:
         self._group = group
@@ -51,6 +53,7 @@ class Fleet:
         self._clock = clock
         self._health = health
         self._meter = meter
+        self._standing = standing
         self._sample_interval = sample_interval_seconds
         self._watchers: dict[int, Watcher] = {}
         self._departed: dict[int, tuple[StreamPosition, ...]] = {}
@@ -70,7 +73,7 @@ class Fleet:
         """Rebuild the watchers of the stored instances; their links start at the first walk."""
         self._departed = dict(resumed.departed)
         for remain in resumed.remains:
-            watcher = self._make_watcher(remain.instance, remain.positions, remain.reading)
+            watcher = self._watcher(remain.instance, remain.positions, remain.reading)
             total = self._meter.total(remain.instance.instance_id)
             watcher.observe(remain.instance, remain.row_seen_at, total)
             read = await refeed(store, watcher.reader, remain.positions)
@@ -96,11 +99,19 @@ class Fleet:
             with self._spared(instance.instance_id):
                 self._observe(instance, result.walk.ended_at)
 
+    def _watcher(
+        self, instance: Instance, positions: tuple[StreamPosition, ...], reading: Reading | None
+    ) -> Watcher:
+        watcher = self._make_watcher(instance, positions, reading)
+        protected = self._standing.protection(instance.instance_id) is not None
+        watcher.set_protected(on=protected)
+        return watcher
+
     def _observe(self, instance: Instance, at: float) -> None:
         watcher = self._watchers.get(instance.instance_id)
         if watcher is None:
             positions = self._departed.pop(instance.instance_id, ())
-            watcher = self._make_watcher(instance, positions, None)
+            watcher = self._watcher(instance, positions, None)
             self._watchers[instance.instance_id] = watcher
         spent = self._meter.observe(instance, watcher.stage, at)
         self._publisher.pending.add_spend(spent)

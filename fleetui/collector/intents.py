@@ -5,10 +5,12 @@ import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 
-from fleetui.collector import api_acts, destroy, restart
-from fleetui.collector.acts import Course, Tools, unsure
+from fleetui.collector import api_acts, destroy, drain, restart, standing_acts
+from fleetui.collector.acts import Course, Tools, refused, unsure
+from fleetui.collector.blast_radius import BlastRadius
 from fleetui.collector.health import HealthBoard, Part
 from fleetui.collector.publisher import Publisher
+from fleetui.collector.standing_acts import stopped_by_protection
 from fleetui.collector.watcher import START_QUEUED
 from fleetui.domain.intent import Event, Intent, IntentState, Verb
 from fleetui.domain.text import sanitise
@@ -28,6 +30,7 @@ Act = Callable[[Intent, Tools], Awaitable[Course]]
 ACTS: dict[Verb, tuple[str, Act, Act]] = {
     Verb.RESTART_DAEMON: ("restarting daemon", restart.restart_daemon, restart.check_restart),
     Verb.DESTROY: ("destroying", destroy.destroy, destroy.check_destroy),
+    Verb.DRAIN_DESTROY: ("draining", drain.drain_destroy, destroy.check_destroy),
     Verb.STOP: ("stopping", api_acts.set_state, api_acts.check_state),
     Verb.START: ("starting", api_acts.set_state, api_acts.check_state),
     Verb.REBOOT: ("rebooting", api_acts.reboot, api_acts.check_nothing),
@@ -38,6 +41,10 @@ ACTS: dict[Verb, tuple[str, Act, Act]] = {
         api_acts.accept_host_key,
         api_acts.check_host_key,
     ),
+    Verb.PROTECT: ("protecting", standing_acts.protect, standing_acts.protect),
+    Verb.UNPROTECT: ("unprotecting", standing_acts.protect, standing_acts.protect),
+    Verb.BLACKLIST: ("blacklisting", standing_acts.blacklist, standing_acts.blacklist),
+    Verb.UNBLACKLIST: ("unblacklisting", standing_acts.blacklist, standing_acts.blacklist),
 }
 """Verb to the word shown while it runs, the act, and the look at an earlier run's act."""
 
@@ -55,12 +62,14 @@ class Executor:
         lease: Lease,
         tools: Tools,
         *,
+        blast_radius: BlastRadius,
         publisher: Publisher,
         health: HealthBoard,
     ) -> None:
         self._store = store
         self._lease = lease
         self._tools = tools
+        self._blast_radius = blast_radius
         self._publisher = publisher
         self._health = health
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -103,7 +112,9 @@ class Executor:
         async with self._locks[intent.instance_id], self._slots:
             self._show(intent, word)
             try:
-                course = await (look if check else act)(intent, self._tools)
+                course = None if check else self._stopped(intent)
+                if course is None:
+                    course = await (look if check else act)(intent, self._tools)
             except Exception as error:
                 log.exception("intent %s on instance %d broke", intent.verb, intent.instance_id)
                 course = unsure(f"the collector broke while at it: {type(error).__name__}")
@@ -115,6 +126,15 @@ class Executor:
             still_unknown = intent.state is course.state is IntentState.UNKNOWN
             if not (check and still_unknown):
                 await self._settle(intent, course)
+
+    def _stopped(self, intent: Intent) -> Course | None:
+        """Refuse what protection or the blast radius forbids."""
+        course = stopped_by_protection(intent, self._tools)
+        if course is None and intent.verb.ends_work:
+            fleet = self._health.instances
+            reason = self._blast_radius.take(self._tools.clock.now(), fleet)
+            course = refused(reason) if reason else None
+        return course
 
     async def _settle_queued(self) -> None:
         """Judge queued starts by rows that were listed since."""

@@ -5,12 +5,15 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from fleetui.domain.instance import Instance
+from fleetui.domain.intent import IntentState
 from fleetui.domain.money import SpendTotal
 from fleetui.domain.reading import Reading
+from fleetui.domain.standing import Standing
 from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.reading.reader import Reader
 from fleetui.store.interface import CollectorStore
 
+INTENTS_READ = 1000
 GENERATIONS_READ = 3
 """How many lives of a file are read again; older ones stay stored."""
 BREATH_BYTES = 256 * 1024
@@ -33,6 +36,9 @@ class Resumed:
 
     remains: tuple[Remains, ...] = ()
     host_keys: dict[int, str] = field(default_factory=dict)
+    standing: Standing = field(default_factory=Standing)
+    work_ended_at: tuple[float, ...] = ()
+    """When the newest acts that end work were begun."""
     spent: dict[int, SpendTotal] = field(default_factory=dict)
     departed: dict[int, tuple[StreamPosition, ...]] = field(default_factory=dict)
     """Positions of gone instances: an id that is listed again goes on from there."""
@@ -54,7 +60,20 @@ async def load(store: CollectorStore) -> Resumed:
     ]
     live = {remain.instance.instance_id for remain in remains}
     departed = {key: tuple(value) for key, value in positions.items() if key not in live}
-    return Resumed(tuple(remains), await store.host_keys(), await store.spend_totals(), departed)
+    return Resumed(
+        tuple(remains),
+        await store.host_keys(),
+        standing=await store.standing(),
+        work_ended_at=tuple(
+            intent.started_at
+            for intent in await store.intents(limit=INTENTS_READ)
+            if intent.verb.ends_work
+            and intent.started_at is not None
+            and intent.state is not IntentState.REFUSED
+        ),
+        spent=await store.spend_totals(),
+        departed=departed,
+    )
 
 
 async def refeed(

@@ -12,6 +12,7 @@ import httpx
 from fleetui.collector import lifetime, resume, tenure
 from fleetui.collector.acts import Tools
 from fleetui.collector.black_box import BlackBox
+from fleetui.collector.blast_radius import BlastRadius
 from fleetui.collector.fleet import Fleet
 from fleetui.collector.health import HealthBoard
 from fleetui.collector.host_keys import HostKeyKeeper
@@ -21,6 +22,7 @@ from fleetui.collector.machine_memory import MachineMemory
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.settings import CollectorSettings
 from fleetui.collector.spending import SpendMeter
+from fleetui.collector.standing_book import StandingBook
 from fleetui.collector.survey import Survey
 from fleetui.collector.walks import Walks
 from fleetui.collector.watcher import Watcher
@@ -42,6 +44,7 @@ from fleetui.vast.limiter import Limiter
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 3.0
+BLAST_WINDOW_SECONDS = 600.0
 START_AGAIN_SECONDS = 2.0
 _LOOPBACK = re.compile(r"https?://(127\.|localhost\b|\[::1\])")
 
@@ -217,6 +220,7 @@ async def _start_parts(
         },
         resumed.spent,
     )
+    standing = StandingBook(store, lease, resumed.standing)
     fleet = Fleet(
         group,
         make_watcher,
@@ -224,6 +228,7 @@ async def _start_parts(
         clock=settings.clock,
         health=health,
         meter=meter,
+        standing=standing,
         sample_interval_seconds=settings.sample_interval_seconds,
     )
     await fleet.resume(store, resumed)
@@ -253,15 +258,25 @@ async def _start_parts(
         walks=walks,
         fleet=fleet,
         black_box=black_box,
+        standing=standing,
         profile=settings.profile,
         host_keys=host_keys,
         keeper=keeper,
         clock=settings.clock,
         absence_deadline_seconds=settings.absence_deadline_seconds,
+        drain_deadline_seconds=settings.drain_deadline_seconds,
         verify_deadline_seconds=settings.verify_deadline_seconds,
         script_timeout_seconds=settings.script_timeout_seconds,
     )
-    executor = Executor(store, lease, tools, publisher=publisher, health=health)
+    blast_radius = BlastRadius(
+        instances=settings.blast_radius_instances,
+        share=settings.blast_radius_share,
+        window_seconds=BLAST_WINDOW_SECONDS,
+        earlier=resumed.work_ended_at,
+    )
+    executor = Executor(
+        store, lease, tools, blast_radius=blast_radius, publisher=publisher, health=health
+    )
     _start(group, "publisher", publisher.run())
     _start(group, "host keys", keeper.run())
     _start(group, "walks", walks.run())

@@ -82,6 +82,8 @@ def collector_settings(
         holder=f"{platform.node()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         walk_interval_seconds=settings.walk_interval_seconds,
         snapshot_seconds=settings.snapshot_seconds,
+        blast_radius_instances=settings.blast_radius_instances,
+        blast_radius_share=settings.blast_radius_share,
         auto=auto,
         standby_seconds=AUTO_STANDBY_SECONDS if auto else None,
         lifeline_fd=lifeline_fd,

@@ -34,9 +34,12 @@ class CollectorSettings:
     tick_seconds: float = 0.3
     sample_interval_seconds: float = 10.0
     absence_deadline_seconds: float = 300.0
+    drain_deadline_seconds: float = 2700.0
     verify_deadline_seconds: float = 60.0
     script_timeout_seconds: float = 300.0
     snapshot_seconds: float = 20.0
+    blast_radius_instances: int = 10
+    blast_radius_share: float = 0.2
     auto: bool = False
     viewer_patience_seconds: float = 60.0
     standby_seconds: float | None = None

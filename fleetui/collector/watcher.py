@@ -74,6 +74,7 @@ class Watcher:
         self._group: asyncio.TaskGroup | None = None
         self._acting: SafeText | None = None
         self._spent: SpendTotal | None = None
+        self._protected = False
         self._reviewed_at = NEVER
         self._row: FleetRow | None = None
         self._reading = earlier
@@ -148,6 +149,11 @@ class Watcher:
             if self.link is not None:
                 self.link.set_watched(watched)
 
+    def set_protected(self, *, on: bool) -> None:
+        """Say whether nothing may be done to it."""
+        self._protected = on
+        self.sink.changed = True
+
     @property
     def acting(self) -> bool:
         """Whether an intent on it is under way."""
@@ -221,6 +227,7 @@ class Watcher:
             row_seen_at=self.row_seen_at or 0.0,
             acting=acting,
             spent=self._spent,
+            protected=self._protected,
         )
         if self._machine_record is not None:
             row = msgspec.structs.replace(row, machine_record=self._machine_record)

@@ -17,8 +17,23 @@ class Verb(StrEnum):
     START = "start"
     REBOOT = "reboot"
     RECYCLE = "recycle"
+    DRAIN_DESTROY = "drain_destroy"
     LABEL = "label"
     ACCEPT_HOST_KEY = "accept_host_key"
+    PROTECT = "protect"
+    UNPROTECT = "unprotect"
+    BLACKLIST = "blacklist"
+    UNBLACKLIST = "unblacklist"
+
+    @property
+    def ends_work(self) -> bool:
+        """Whether it takes an instance from its work for good or until somebody acts again."""
+        return self in (Verb.DESTROY, Verb.DRAIN_DESTROY, Verb.RECYCLE, Verb.STOP)
+
+    @property
+    def takes_argument(self) -> bool:
+        """Whether it needs a text: the new label, or why a machine is blacklisted."""
+        return self in (Verb.LABEL, Verb.BLACKLIST)
 
 
 class IntentState(StrEnum):
@@ -40,8 +55,9 @@ class IntentState(StrEnum):
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """One action on one instance, as captured at the key press.
 
-    `machine_id` and `label` are what the operator saw; the collector refuses when the API shows
-    another machine or label just before the act. `argument` belongs to the verb (a new label).
+    `machine_id`, `host_id` (the machine's owner) and `label` are what the operator saw; the
+    collector refuses when the API shows others just before the act. `argument` belongs to the
+    verb (a new label, the reason for a blacklist).
     """
 
     intent_id: str
@@ -51,6 +67,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     reason: SafeText
     created_at: float
     machine_id: int | None = None
+    host_id: int | None = None
     label: SafeText | None = None
     argument: SafeText | None = None
     state: IntentState = IntentState.REQUESTED
@@ -79,6 +96,7 @@ def intent_on(
         reason=reason,
         created_at=now,
         machine_id=row.machine_id,
+        host_id=row.host_id,
         label=row.label,
         argument=argument,
     )

@@ -42,6 +42,8 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     instance_id: int
     label: SafeText | None = None
     machine_id: int | None = None
+    host_id: int | None = None
+    """The machine's owner."""
     gpu: SafeText | None = None
     num_gpus: int | None = None
     geolocation: SafeText | None = None
@@ -56,6 +58,10 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     proofs_per_hour: float | None = None
     rate_source: RateSource | None = None
     rate_at: float | None = None
+    counted: tuple[tuple[float, int], ...] = ()
+    """Seconds of each window that ends at `counted_at`, and proofs completed in it; the last
+    window is since the work began."""
+    counted_at: float | None = None
     min_rate: float | None = None
     cost_per_hour: float | None = None
     cost_per_proof: float | None = None
@@ -75,5 +81,7 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The word for an intent under way, e.g. `destroying`."""
     machine_record: SafeText | None = None
     """What earlier instances left in memory of its machine, as of when it appeared."""
+    protected: bool = False
+    """Whether nothing may be done to it."""
     odd: SafeText | None = None
     """Why the API's row could not be read in full."""

@@ -11,6 +11,8 @@ from fleetui.domain.text import SafeText
 
 _LIKED_WINDOW = 3600.0
 _LEAST_WINDOW = 300.0
+_PRESENT_SECONDS = 120.0
+"""A count that ended earlier is no figure of now."""
 _PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -21,6 +23,7 @@ def fleet_row(
     row_seen_at: float,
     acting: SafeText | None,
     spent: SpendTotal | None = None,
+    protected: bool = False,
 ) -> FleetRow:
     """Return the instance's row. Figures that are not measured stay `None`."""
     rate = best_rate(reading)
@@ -29,10 +32,12 @@ def fleet_row(
     utilization, temperature, gpu_at = _gpu(instance, reading, row_seen_at)
     top = reading.findings[0] if reading.findings else None
     progress = reading.progress
+    counted = [rate for rate in reading.rates if rate.source is RateSource.COMPLETIONS]
     return FleetRow(
         instance_id=instance.instance_id,
         label=instance.label,
         machine_id=instance.machine_id,
+        host_id=instance.host_id,
         gpu=instance.gpu_name,
         num_gpus=instance.num_gpus,
         geolocation=instance.geolocation,
@@ -47,6 +52,8 @@ def fleet_row(
         proofs_per_hour=None if rate is None else rate.proofs_per_hour,
         rate_source=None if rate is None else rate.source,
         rate_at=None if rate is None else rate.measured_at,
+        counted=tuple((rate.window_seconds, rate.proofs) for rate in counted),
+        counted_at=counted[0].measured_at if counted else None,
         min_rate=reading.min_rate,
         cost_per_hour=cost,
         cost_per_proof=cost_per_proof(cost, rate),
@@ -62,6 +69,7 @@ def fleet_row(
         finding_summary=None if top is None else top.summary,
         findings=len(reading.findings),
         acting=acting,
+        protected=protected,
         odd=instance.odd,
     )
 
@@ -70,6 +78,8 @@ def sample(instance: Instance, reading: Reading, at: float) -> Sample:
     """Return the instance's figures at `at`; a rate only where it is of present work."""
     rate = best_rate(reading)
     is_present = reading.stage in (Stage.RUNNING, Stage.BENCH, Stage.DAEMON_RESTART)
+    if rate is not None and rate.source is RateSource.COMPLETIONS:
+        is_present = is_present and at - rate.measured_at <= _PRESENT_SECONDS
     utilization, temperature, _ = _gpu(instance, reading, at)
     return Sample(
         instance_id=instance.instance_id,

@@ -20,8 +20,13 @@ WHAT_RUNS = {
     Verb.START: 'PUT /api/v0/instances/{id}/ {{"state": "running"}}',
     Verb.REBOOT: "PUT /api/v0/instances/reboot/{id}/",
     Verb.RECYCLE: "PUT /api/v0/instances/recycle/{id}/",
+    Verb.DRAIN_DESTROY: "after the proofs in flight: DELETE /api/v0/instances/{id}/",
     Verb.LABEL: 'PUT /api/v0/instances/{id}/ {{"label": ...}}',
     Verb.ACCEPT_HOST_KEY: "nothing on the host: the bound host key is dropped",
+    Verb.PROTECT: "nothing on the host: every act on it is refused from now on",
+    Verb.UNPROTECT: "nothing on the host: acts on it are allowed again",
+    Verb.BLACKLIST: "nothing on the host: its machine is not rented again",
+    Verb.UNBLACKLIST: "nothing on the host: its machine may be rented again",
 }
 
 
@@ -56,7 +61,8 @@ def word_to_type(verb: Verb, rows: Sequence[FleetRow]) -> str:
     """Return what confirms the action: the number of targets, the one's last digits, or yes."""
     if len(rows) > 1:
         return str(len(rows))
-    return str(rows[0].instance_id)[-4:] if verb in (Verb.DESTROY, Verb.RECYCLE) else "yes"
+    loses_data = verb in (Verb.DESTROY, Verb.DRAIN_DESTROY, Verb.RECYCLE)
+    return str(rows[0].instance_id)[-4:] if loses_data else "yes"
 
 
 async def ask(

@@ -22,6 +22,7 @@ from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.snapshot import Snapshot
+from fleetui.domain.standing import Mark, Standing
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.domain.text import SafeText
 
@@ -167,6 +168,9 @@ class ViewerStore(Protocol):
     async def fleet_samples(self, since: float, step_seconds: float) -> tuple[FleetSample, ...]:
         """Return the fleet's sums since an epoch time in steps, oldest first."""
 
+    async def standing(self) -> Standing:
+        """Return protected instances and blacklisted machines."""
+
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""
 
@@ -253,6 +257,12 @@ class CollectorStore(ViewerStore, Protocol):
 
     async def inventory(self) -> tuple[tuple[Instance, float], ...]:
         """Return the live instances with the time each row was last seen."""
+
+    async def write_protection(self, lease: Lease, instance_id: int, mark: Mark | None) -> None:
+        """Protect an instance, or (`None`) no longer, under the fence."""
+
+    async def write_blacklist(self, lease: Lease, machine_id: int, mark: Mark | None) -> None:
+        """Put a machine on the blacklist, or (`None`) take it off, under the fence."""
 
     async def spend_totals(self) -> dict[int, SpendTotal]:
         """Return what each instance has cost since it was first seen."""

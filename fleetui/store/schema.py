@@ -7,7 +7,13 @@ A document column (`doc`) is the domain value's JSON; the other columns exist to
 import sqlite3
 from pathlib import Path
 
-from fleetui.store import finding_tables, machine_marks, snapshot_tables, spend_tables
+from fleetui.store import (
+    finding_tables,
+    machine_marks,
+    snapshot_tables,
+    spend_tables,
+    standing_tables,
+)
 from fleetui.store.interface import StoreError
 
 APPLICATION_ID = 0x464C4545
@@ -184,7 +190,13 @@ _FIRST = (
 
 STEPS: tuple[tuple[str, ...], ...] = (
     _FIRST,
-    (*finding_tables.TABLES, *machine_marks.TABLES, *snapshot_tables.TABLES, *spend_tables.TABLES),
+    (
+        *finding_tables.TABLES,
+        *machine_marks.TABLES,
+        *snapshot_tables.TABLES,
+        *spend_tables.TABLES,
+        *standing_tables.TABLES,
+    ),
 )
 """What brings a file from each version to the next; an empty one is of version 0.
 

@@ -20,6 +20,7 @@ from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.reading import Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.snapshot import Snapshot
+from fleetui.domain.standing import Mark, Standing
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.domain.text import SafeText
 from fleetui.store import (
@@ -34,6 +35,7 @@ from fleetui.store import (
     sample_tables,
     snapshot_tables,
     spend_tables,
+    standing_tables,
 )
 from fleetui.store import (
     lease as lease_rows,
@@ -166,6 +168,28 @@ class SqliteStore:
         return await self._database.read(
             lambda raw: sample_tables.read_fleet_samples(raw, since, step_seconds)
         )
+
+    async def standing(self) -> Standing:
+        """Return protected instances and blacklisted machines."""
+        return await self._database.read(standing_tables.read_standing)
+
+    async def write_protection(self, lease: Lease, instance_id: int, mark: Mark | None) -> None:
+        """Protect an instance, or (`None`) no longer, under the fence."""
+
+        def write(raw: sqlite3.Connection) -> None:
+            lease_rows.renew(raw, self._host_clock, lease)
+            standing_tables.write_protection(raw, instance_id, mark)
+
+        await self._fenced(lease, write)
+
+    async def write_blacklist(self, lease: Lease, machine_id: int, mark: Mark | None) -> None:
+        """Put a machine on the blacklist, or (`None`) take it off, under the fence."""
+
+        def write(raw: sqlite3.Connection) -> None:
+            lease_rows.renew(raw, self._host_clock, lease)
+            standing_tables.write_blacklist(raw, machine_id, mark)
+
+        await self._fenced(lease, write)
 
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""

@@ -14,6 +14,7 @@ from fleetui.domain.money import Spend
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.snapshot import Snapshot
+from fleetui.domain.standing import Standing
 from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.store.interface import CollectorHealth, FleetView, LogWindow, StoreError
 
@@ -34,6 +35,7 @@ class MemoryStore:
         self.fleet_sample_list: list[FleetSample] = []
         self.event_list: list[Event] = []
         self.spend_list: list[Spend] = []
+        self.standing_orders = Standing()
         self.intent_list: list[Intent] = []
         self.audit_list: list[AuditEntry] = []
         self.finding_list: list[FindingRecord] = []
@@ -174,6 +176,10 @@ class MemoryStore:
         await self._ready()
         assert step_seconds > 0
         return tuple(sample for sample in self.fleet_sample_list if sample.at >= since)
+
+    async def standing(self) -> Standing:
+        await self._ready()
+        return self.standing_orders
 
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         await self._ready()

@@ -1,0 +1,49 @@
+"""Destroying after the proofs in flight."""
+
+import asyncio
+
+from fleetui.collector.acts import Course, Tools, failed, guard
+from fleetui.collector.destroy import destroy
+from fleetui.collector.watcher import Watcher
+from fleetui.domain.intent import Intent
+from fleetui.reading.status import is_running
+
+LOOK_SECONDS = 1.0
+FRESH_SECONDS = 60.0
+"""An answer of the daemon older than this tells nothing of what is in flight."""
+
+
+async def drain_destroy(intent: Intent, tools: Tools) -> Course:
+    """Wait until the proofs that are in flight now have ended, then destroy.
+
+    Proofs that begin meanwhile are not waited for: the daemon takes the next one at once, so
+    that there would be no end.
+    """
+    course = await guard(intent, tools)
+    if course is not None:
+        return course
+    watcher = tools.fleet.get(intent.instance_id)
+    awaited = _in_flight(watcher, tools)
+    if awaited is None:
+        return failed("nothing was done: its daemon does not tell what is in flight")
+    loop = asyncio.get_running_loop()
+    end = loop.time() + tools.drain_deadline_seconds
+    while awaited:
+        if loop.time() > end:
+            return failed(
+                f"nothing was done: after {tools.drain_deadline_seconds / 60:.0f} min a proof is"
+                f" still in flight ({', '.join(sorted(awaited))})"
+            )
+        await asyncio.sleep(LOOK_SECONDS)
+        now = _in_flight(tools.fleet.get(intent.instance_id), tools)
+        if now is not None:
+            awaited &= now
+    return await destroy(intent, tools)
+
+
+def _in_flight(watcher: Watcher | None, tools: Tools) -> frozenset[str] | None:
+    """Return the jobs that the daemon's newest answer shows at work; `None` without one."""
+    status = watcher.daemon_status if watcher is not None else None
+    if status is None or status.at is None or tools.clock.now() - status.at > FRESH_SECONDS:
+        return None
+    return frozenset(job.job_id for job in status.pipelines if is_running(job, status))
