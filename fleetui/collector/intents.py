@@ -5,8 +5,8 @@ import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 
-from fleetui.collector import api_acts, destroy, drain, restart, standing_acts
-from fleetui.collector.acts import Course, Tools, refused, unsure
+from fleetui.collector import api_acts, destroy, drain, ending, restart, standing_acts
+from fleetui.collector.acts import Course, Tools, failed, refused, unsure
 from fleetui.collector.blast_radius import BlastRadius
 from fleetui.collector.health import HealthBoard, Part
 from fleetui.collector.publisher import Publisher
@@ -49,6 +49,15 @@ ACTS: dict[Verb, tuple[str, Act, Act]] = {
 """Verb to the word shown while it runs, the act, and the look at an earlier run's act."""
 
 
+class _Errand:
+    """An intent that is being carried out."""
+
+    def __init__(self, intent: Intent) -> None:
+        self.intent = intent
+        self.work: asyncio.Task[Course] | None = None
+        self.overtaken = False
+
+
 class Executor:
     """Executes intents under the lease.
 
@@ -74,6 +83,7 @@ class Executor:
         self._health = health
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._errands: dict[str, _Errand] = {}
         self._queued: dict[int, tuple[Intent, float]] = {}
         """Starts that wait at the API, by instance, and since when in the loop's time."""
 
@@ -104,28 +114,56 @@ class Executor:
         return intents
 
     def _begin(self, group: asyncio.TaskGroup, intent: Intent, *, check: bool) -> None:
+        if intent.verb is Verb.DESTROY:
+            self._overtake(intent.instance_id)
+        errand = _Errand(intent)
+        self._errands[intent.intent_id] = errand
         name = f"{'check' if check else 'act'}-{intent.verb}-{intent.instance_id}"
-        group.create_task(self._carry_out(intent, check=check), name=name)
+        group.create_task(self._carry_out(errand, check=check), name=name)
 
-    async def _carry_out(self, intent: Intent, *, check: bool) -> None:
-        word, act, look = ACTS[intent.verb]
-        async with self._locks[intent.instance_id], self._slots:
-            self._show(intent, word)
+    def _overtake(self, instance_id: int) -> None:
+        """Give up what is under way on an instance: its destroy must not wait behind it."""
+        for errand in self._errands.values():
+            if errand.intent.instance_id == instance_id and errand.intent.verb is not Verb.DESTROY:
+                errand.overtaken = True
+                if errand.work is not None:
+                    errand.work.cancel()
+
+    async def _carry_out(self, errand: _Errand, *, check: bool) -> None:
+        intent = errand.intent
+        course = failed("given up: the instance is to be destroyed")
+        if not errand.overtaken:
+            work = asyncio.create_task(self._in_turn(intent, check=check), name="work")
+            errand.work = work
             try:
-                course = None if check else self._stopped(intent)
-                if course is None:
-                    course = await (look if check else act)(intent, self._tools)
-            except Exception as error:
-                log.exception("intent %s on instance %d broke", intent.verb, intent.instance_id)
-                course = unsure(f"the collector broke while at it: {type(error).__name__}")
+                await asyncio.wait({work})
             finally:
-                self._show(intent, None)
-            if course.queued:
-                self._show(intent, START_QUEUED)
-                self._queued[intent.instance_id] = intent, asyncio.get_running_loop().time()
-            still_unknown = intent.state is course.state is IntentState.UNKNOWN
-            if not (check and still_unknown):
-                await self._settle(intent, course)
+                await ending.end(work)
+            if not work.cancelled():
+                course = work.result()
+        del self._errands[intent.intent_id]
+        if course.queued:
+            self._show(intent, START_QUEUED)
+            self._queued[intent.instance_id] = intent, asyncio.get_running_loop().time()
+        still_unknown = intent.state is course.state is IntentState.UNKNOWN
+        if not (check and still_unknown):
+            await self._settle(intent, course)
+
+    async def _in_turn(self, intent: Intent, *, check: bool) -> Course:
+        async with self._locks[intent.instance_id], self._slots:
+            return await self._course(intent, check=check)
+
+    async def _course(self, intent: Intent, *, check: bool) -> Course:
+        word, act, look = ACTS[intent.verb]
+        self._show(intent, word)
+        try:
+            course = None if check else self._stopped(intent)
+            return course or await (look if check else act)(intent, self._tools)
+        except Exception as error:
+            log.exception("intent %s on instance %d broke", intent.verb, intent.instance_id)
+            return unsure(f"the collector broke while at it: {type(error).__name__}")
+        finally:
+            self._show(intent, None)
 
     def _stopped(self, intent: Intent) -> Course | None:
         """Refuse what protection or the blast radius forbids."""

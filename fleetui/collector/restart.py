@@ -2,14 +2,17 @@
 
 import asyncio
 
-from fleetui.collector.acts import Course, Tools, differs, done, failed, refused, unsure
+from fleetui.collector.acts import Course, Tools, done, failed, guard, refused, unsure
+from fleetui.collector.fleet import Fleet
 from fleetui.collector.script_words import words_of
 from fleetui.collector.watcher import Watcher
-from fleetui.domain.intent import Intent
+from fleetui.domain.intent import Intent, Verb
 from fleetui.domain.text import sanitise
 from fleetui.ssh.link import ScriptResult
+from fleetui.store.interface import CollectorStore
 
 LOOK_SECONDS = 0.25
+RECALLED_INTENTS = 1000
 SLACK_SECONDS = 2.0
 """How far two views of a daemon's start may differ (clock skew aside, it is one subtraction)."""
 
@@ -22,9 +25,9 @@ async def restart_daemon(intent: Intent, tools: Tools) -> Course:
     watcher = tools.fleet.get(intent.instance_id)
     if watcher is None:
         return refused("nothing was done: there is no such instance")
-    difference = differs(intent, watcher.instance)
-    if difference is not None:
-        return refused(f"nothing was done: {difference}")
+    course = await guard(intent, tools)
+    if course is not None:
+        return course
     link = watcher.link
     if link is None or not watcher.connected:
         return refused(f"nothing was done: no SSH connection ({watcher.sink.ssh_state})")
@@ -38,6 +41,14 @@ async def restart_daemon(intent: Intent, tools: Tools) -> Course:
             return done(f"{seen}; the script's own answer was lost")
         return unsure(f"the connection ended while the script ran: {type(error).__name__}")
     return await _judge(result, watcher, before, tools)
+
+
+async def recall_restarts(store: CollectorStore, fleet: Fleet) -> None:
+    """Tell the readers of the restarts that earlier runs were asked for."""
+    for intent in reversed(await store.intents(limit=RECALLED_INTENTS)):
+        watcher = fleet.get(intent.instance_id)
+        if intent.verb is Verb.RESTART_DAEMON and intent.started_at and watcher is not None:
+            watcher.reader.observe_restart(intent.started_at)
 
 
 async def check_restart(intent: Intent, tools: Tools) -> Course:

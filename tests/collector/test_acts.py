@@ -208,6 +208,19 @@ async def test_a_queued_start_is_shown_and_can_be_cancelled(
         await run.until(partial(became, waiting, IntentState.DONE), "it runs")
 
 
+async def test_a_destroy_does_not_wait_behind_a_drain(fleet: Simulated, tmp_path: Path) -> None:
+    async with collecting(fleet.settings(tmp_path)) as run:
+        instance = await with_daemon(run)
+        # The status does not change any more, so that a proof seems in flight for ever.
+        await fleet.fault("ssh_refused", instances=[instance.instance_id])
+        drained = await run.intend(Verb.DRAIN_DESTROY, instance)
+        destroyed = await run.intend(Verb.DESTROY, instance)
+        assert (await run.settled(destroyed)).state is IntentState.DONE
+        given_up = await run.settled(drained)
+        assert given_up.state is IntentState.FAILED
+        assert (await run.store.fleet()).health
+
+
 async def test_label_stop_and_start(fleet: Simulated, tmp_path: Path) -> None:
     async with collecting(fleet.settings(tmp_path)) as run:
         instance, *_ = await some_running(run)
