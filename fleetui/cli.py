@@ -260,7 +260,13 @@ def diagnose(
 
     The exit status is 1 when a finding is critical.
     """
-    from fleetui.reports.diagnose import DiagnoseError, answer_text, diagnose_file, diagnose_folder
+    from fleetui.reports.diagnose import (
+        DiagnoseError,
+        answer_text,
+        diagnose_file,
+        diagnose_folder,
+        no_all_clear,
+    )
 
     if str(path).isascii() and str(path).isdigit() and not path.exists():
         settings = config.load({"state_dir": state_dir})
@@ -276,6 +282,9 @@ def diagnose(
             answer = diagnose_file(path, stream)
     except DiagnoseError as error:
         _refuse(str(error))
+    doubt = no_all_clear(answer)
+    if as_json and doubt is not None:
+        print(f"fleetui: {doubt}", file=sys.stderr)
     print(_json(answer) if as_json else answer_text(answer))
     return int(any(finding["severity"] == "critical" for finding in answer["findings"]))
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Iterable
 
-from fleetui.collector.fleet import Fleet
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.clock import Clock
@@ -20,7 +20,7 @@ LOOK_SECONDS = 1.0
 class MachineMemory:
     """Asks the store once about each instance's machine."""
 
-    def __init__(self, fleet: Fleet, publisher: Publisher, clock: Clock) -> None:
+    def __init__(self, fleet: Iterable[Watcher], publisher: Publisher, clock: Clock) -> None:
         self._fleet = fleet
         self._publisher = publisher
         self._clock = clock

@@ -1,9 +1,9 @@
 """Restarting a daemon over the live connection, and seeing that it did restart."""
 
 import asyncio
+from collections.abc import Iterable
 
 from fleetui.collector.acts import Course, Tools, done, failed, guard, refused, unsure
-from fleetui.collector.fleet import Fleet
 from fleetui.collector.script_words import words_of
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.intent import Intent, Verb
@@ -43,10 +43,11 @@ async def restart_daemon(intent: Intent, tools: Tools) -> Course:
     return await _judge(result, watcher, before, tools)
 
 
-async def recall_restarts(store: CollectorStore, fleet: Fleet) -> None:
+async def recall_restarts(store: CollectorStore, fleet: Iterable[Watcher]) -> None:
     """Tell the readers of the restarts that earlier runs were asked for."""
+    watchers = {watcher.instance_id: watcher for watcher in fleet}
     for intent in reversed(await store.intents(limit=RECALLED_INTENTS)):
-        watcher = fleet.get(intent.instance_id)
+        watcher = watchers.get(intent.instance_id)
         if intent.verb is Verb.RESTART_DAEMON and intent.started_at and watcher is not None:
             watcher.reader.observe_restart(intent.started_at)
 

@@ -20,6 +20,7 @@ from fleetui.collector.intents import Executor
 from fleetui.collector.lifetime import End
 from fleetui.collector.machine_memory import MachineMemory
 from fleetui.collector.publisher import Publisher
+from fleetui.collector.restart import recall_restarts
 from fleetui.collector.settings import CollectorSettings
 from fleetui.collector.spending import SpendMeter
 from fleetui.collector.standing_book import StandingBook
@@ -232,6 +233,7 @@ async def _start_parts(
         sample_interval_seconds=settings.sample_interval_seconds,
     )
     await fleet.resume(store, resumed)
+    await recall_restarts(store, fleet)
     client = VastClient(settings.api, Limiter(settings.api_pace), http, clock=settings.clock)
     inventory = Inventory([(remains.instance, remains.row_seen_at) for remains in resumed.remains])
     walks = Walks(

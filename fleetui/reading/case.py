@@ -8,6 +8,7 @@ from fleetui.domain.rate import Rate
 from fleetui.domain.stage import Progress, Stage, StageSpan
 from fleetui.domain.stream import Fact
 from fleetui.domain.text import SafeText
+from fleetui.reading.daemon_starts import DaemonStart
 
 
 class StreamTail(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,3 +66,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     ssh: SshOutcome | None = None
     restarts: tuple[float, ...] = ()
     differences: tuple[Difference, ...] = ()
+    daemon_starts: tuple[DaemonStart, ...] = ()
+    """Starts that the daemon's falling uptime showed."""
+    stage_limits: dict[Stage, float] = {}
+    silence_limits: dict[Stage, float] = {}
+    """Seconds that a stage may take, and may be without a new byte: the profile's."""

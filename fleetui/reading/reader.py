@@ -199,6 +199,9 @@ class Reader:
             ssh=self._ssh,
             restarts=self._restarts,
             differences=self._differences,
+            daemon_starts=tuple(self._daemon.starts.starts),
+            stage_limits=self.profile.stage_limits,
+            silence_limits=self.profile.silence_limits,
         )
 
     def _findings(self, case: Case, *, live: bool) -> tuple[Finding, ...]:

@@ -7,6 +7,7 @@ stays in `gpu` for ever (facts: cuzk.md section 3.1).
 from statistics import median
 
 from fleetui.domain.host import DaemonStatus, Pipeline
+from fleetui.reading.daemon_starts import DaemonStarts
 from fleetui.reading.rates import StatusCounters
 from fleetui.reading.status import has_failed, is_running
 
@@ -22,10 +23,12 @@ class StatusWatch:
     def __init__(self) -> None:
         self.newest: DaemonStatus | None = None
         self.counters = StatusCounters()
+        self.starts = DaemonStarts()
         self._moved: dict[str, tuple[tuple[str, ...], float]] = {}
 
     def take(self, status: DaemonStatus) -> None:
         """Take one answer with its time."""
+        self.starts.take(status, len(self.running()))
         self.newest = status
         self.counters.take(status)
         moved: dict[str, tuple[tuple[str, ...], float]] = {}

@@ -5,7 +5,7 @@ It runs the very path that the live collector runs: bytes, lines, facts, finding
 
 import json
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,18 @@ class DiagnoseError(ValueError):
     """What was asked for cannot be looked into; the text says why."""
 
 
-def diagnose_folder(path: Path) -> dict[str, Any]:
+class Answer(dict[str, Any]):
+    """The fixed form, `{"stage": ..., "findings": [...]}`.
+
+    `lines` were read and `recognised` of them were of a form that is known here: without any, no
+    finding is no all-clear.
+    """
+
+    lines: int = 0
+    recognised: int = 0
+
+
+def diagnose_folder(path: Path) -> Answer:
     """Diagnose a kept host: `fs/` with files as on it, `probe/` with outputs of tools.
 
     Raises:
@@ -57,11 +68,10 @@ def diagnose_folder(path: Path) -> dict[str, Any]:
         reader, end = replay(path, _profile())
     except (ReplayError, OSError) as error:
         raise DiagnoseError(str(error)) from error
-    reading = reader.reading(end, live=False)
-    return answer_of(str(reader.case(end, live=False).stage), reading.findings)
+    return _answer_of_reader(reader, end)
 
 
-def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
+def diagnose_file(path: Path, stream: str) -> Answer:
     """Diagnose one file, read as a stream of this kind (one of `STREAMS`).
 
     For `vast` the file may hold what the API answers: a row, a list of rows, a whole page, one
@@ -95,8 +105,7 @@ def diagnose_file(path: Path, stream: str) -> dict[str, Any]:
     if kind == "nvidia_smi":
         shown = parse_probe({"nvidia-smi": data.decode("utf-8", "replace")}, at)
         reader.observe_probe(Probe(at=at, gpus=shown.gpus))
-    reading = reader.reading(at, live=False)
-    return answer_of(str(reader.case(at, live=False).stage), reading.findings)
+    return _answer_of_reader(reader, at)
 
 
 def _content(path: Path) -> tuple[bytes, float]:
@@ -132,12 +141,12 @@ def _profile() -> Profile:
     return load("cuzk")
 
 
-def answer_text(answer: Mapping[str, Any]) -> str:
+def answer_text(answer: Answer) -> str:
     """Write an answer for a terminal: the root cause first, its evidence beneath it."""
     lines = [f"Stage reached: {answer['stage']}"]
     findings = answer["findings"]
     if not findings:
-        lines.append("Nothing wrong found.")
+        lines.append(no_all_clear(answer) or "Nothing wrong found.")
     for place, finding in enumerate(findings):
         head = "Root cause" if place == 0 and finding["severity"] != "info" else "Also"
         lines += [
@@ -154,9 +163,28 @@ def answer_text(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def answer_of(stage: str, findings: Iterable[Finding]) -> dict[str, Any]:
+def answer_of(stage: str, findings: Iterable[Finding]) -> Answer:
     """Return the answer in its fixed form: stage reached, findings with the root cause first."""
-    return {"stage": stage, "findings": [_finding(finding) for finding in findings]}
+    return Answer(stage=stage, findings=[_finding(finding) for finding in findings])
+
+
+def _answer_of_reader(reader: Reader, at: float) -> Answer:
+    case = reader.case(at, live=False)
+    answer = answer_of(str(case.stage), reader.reading(at, live=False).findings)
+    answer.lines = sum(tail.lines for tail in case.tails)
+    looks = case.probe is not None and (bool(case.probe.gpus) or bool(case.probe.processes))
+    answer.recognised = sum(case.counts.values()) + looks
+    return answer
+
+
+def no_all_clear(answer: Answer) -> str | None:
+    """Say why an answer without findings proves nothing, when it does not."""
+    if answer["findings"] or answer.recognised:
+        return None
+    return (
+        f"No finding, but no all-clear either: none of the {answer.lines} lines is of a form that"
+        " is known here. Is the kind right?"
+    )
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -205,7 +233,7 @@ def _rows(value: object) -> list[dict[str, Any]]:
     ]
 
 
-def _answer_of_rows(profile: Profile, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _answer_of_rows(profile: Profile, rows: list[dict[str, Any]]) -> Answer:
     instances = [instance for row in rows if (instance := read_row(row)) is not None]
     now = _latest_moment(instances)
     stage = "boot"
@@ -221,7 +249,9 @@ def _answer_of_rows(profile: Profile, rows: list[dict[str, Any]]) -> dict[str, A
             findings.append(_finding(msgspec.structs.replace(finding, summary=summary)))
     order = {"critical": 0, "warning": 1}
     findings.sort(key=lambda finding: order.get(finding["severity"], 2))
-    return {"stage": stage, "findings": findings}
+    answer = Answer(stage=stage, findings=findings)
+    answer.lines = answer.recognised = len(instances)
+    return answer
 
 
 def _latest_moment(instances: Iterable[Instance]) -> float:

@@ -1,11 +1,9 @@
 """`fleetui diagnose INSTANCE_ID`: the diagnosis from the store, also when the host is gone."""
 
-from typing import Any
-
 from fleetui.domain.finding_words import age_words, history_text, marks_text
 from fleetui.domain.reading import Reading
 from fleetui.domain.stage import Stage
-from fleetui.reports.diagnose import answer_of
+from fleetui.reports.diagnose import Answer, answer_of
 from fleetui.store.interface import ViewerStore
 
 _OF_THE_ROW = frozenset({Stage.GONE, Stage.STOPPED, Stage.LOADING, Stage.FAILED})
@@ -16,7 +14,7 @@ class InquestError(ValueError):
     """What was asked for cannot be told; the text says why."""
 
 
-async def diagnose_instance(store: ViewerStore, instance_id: int) -> dict[str, Any]:
+async def diagnose_instance(store: ViewerStore, instance_id: int) -> Answer:
     """Return the answer on an instance, in the form that `diagnose` has for folders and files.
 
     Raises:
@@ -26,7 +24,9 @@ async def diagnose_instance(store: ViewerStore, instance_id: int) -> dict[str, A
     if reading is None:
         message = f"nothing is known of instance {instance_id}; `fleetui status` lists all"
         raise InquestError(message)
-    return answer_of(str(_reached(reading)), reading.findings)
+    answer = answer_of(str(_reached(reading)), reading.findings)
+    answer.recognised = len(reading.spans)
+    return answer
 
 
 async def notes_on(store: ViewerStore, instance_id: int, now: float) -> list[str]:

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from fleetui.reports.diagnose import DiagnoseError, answer_text, diagnose_file, diagnose_folder
+from fleetui.reports.diagnose import (
+    STREAMS,
+    DiagnoseError,
+    answer_text,
+    diagnose_file,
+    diagnose_folder,
+)
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -92,3 +98,26 @@ def test_a_sparse_log_is_still_read(tmp_path: Path) -> None:
     line = b'thread main panicked\nfailed: "out of memory"\n'
     path.write_bytes(b"\0" * 100 + line * 3 + b"text " * 4000)
     assert diagnose_file(path, "daemon")["findings"]
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_text_of_no_known_form_gets_no_all_clear(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "poem.txt"
+    file.write_text("Whose woods these are I think I know.\nHis house is in the village though;\n")
+    answer = diagnose_file(file, kind)
+    assert answer["findings"] == []
+    assert "no all-clear" in answer_text(answer)
+    assert "Nothing wrong" not in answer_text(answer)
+
+
+def test_a_healthy_log_gets_its_all_clear() -> None:
+    files = [
+        ("fs/tmp/cuzk-bench-daemon.log", "daemon"),
+        ("fs/tmp/benchmark-full.log", "bench"),
+        ("fs/tmp/setup.log", "setup"),
+    ]
+    healthy = DATA / "hosts" / "b_success"
+    for name, kind in files:
+        if (healthy / name).exists():
+            assert "Nothing wrong found." in answer_text(diagnose_file(healthy / name, kind)), name
+    assert any((healthy / name).exists() for name, _ in files)

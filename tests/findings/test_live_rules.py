@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.host import (
@@ -22,10 +24,13 @@ from fleetui.domain.instance import Instance
 from fleetui.domain.stage import Progress, Stage, StageSpan
 from fleetui.domain.stream import Fact
 from fleetui.domain.text import SafeText, sanitise
+from fleetui.profiles.loader import load
 from fleetui.reading.case import Case, StreamTail
+from fleetui.reading.daemon_starts import DaemonStart, DaemonStarts
 from fleetui.reading.findings import diagnose
 
 NOW = 1_800_000_000.0
+CUZK = load("cuzk")
 GIB = 1 << 30
 SHELL = Process(
     pid=369,
@@ -56,7 +61,8 @@ def fact(
 
 
 def case(stage: Stage, **fields: Any) -> Case:  # noqa: ANN401 - any field
-    return Case(now=NOW, live=True, stage=stage, **fields)
+    limits = {"stage_limits": CUZK.stage_limits, "silence_limits": CUZK.silence_limits}
+    return Case(now=NOW, live=True, stage=stage, **{**limits, **fields})
 
 
 def first(findings: tuple[Finding, ...]) -> str | None:
@@ -357,3 +363,50 @@ def test_a_crash_loop_leads_its_single_ends() -> None:
     findings = diagnose(case(Stage.RUNNING, facts=(*starts, lost), counts=counts))
     assert first(findings) == "daemon_crash_loop"
     assert "prover_lost" not in [finding.category for finding in findings]
+
+
+def test_the_limits_are_those_of_the_profile() -> None:
+    bench = (tail("bench", "submitting proof", 400.0),)
+    quiet = case(Stage.WARMUP, tails=bench, probe=IDLE)
+    assert first(diagnose(quiet)) == "stage_stalled"
+    patient = msgspec.structs.replace(quiet, silence_limits={Stage.WARMUP: 500.0})
+    assert diagnose(patient) == ()
+    assert diagnose(msgspec.structs.replace(quiet, silence_limits={})) == ()
+    spans = (StageSpan(stage=Stage.BENCH, started_at=NOW - 3000),)
+    late = case(Stage.BENCH, spans=spans, probe=BUSY)
+    assert first(diagnose(late)) == "bench_timeout"
+    assert diagnose(msgspec.structs.replace(late, stage_limits={Stage.BENCH: 4000.0})) == ()
+
+
+def starts(*ages: float, jobs: int = 0) -> tuple[DaemonStart, ...]:
+    return tuple(
+        DaemonStart(NOW - age, is_first=not number, jobs=jobs) for number, age in enumerate(ages)
+    )
+
+
+def test_falling_uptime_is_a_loop_and_one_fall_a_lost_prover() -> None:
+    loop = case(Stage.RUNNING, daemon_starts=starts(500, 300, 100))
+    assert first(diagnose(loop)) == "daemon_crash_loop"
+    assert diagnose(case(Stage.RUNNING, daemon_starts=starts(5000, 300, 100))) == ()
+    once = case(Stage.RUNNING, daemon_starts=starts(9000, 100, jobs=2))
+    (lost,) = diagnose(once)
+    assert (lost.category, lost.severity) == ("prover_lost", Severity.WARNING)
+    assert "2 proof(s) were under way" in lost.summary
+    assert diagnose(msgspec.structs.replace(once, restarts=(NOW - 110,))) == ()
+    assert diagnose(msgspec.structs.replace(once, stage=Stage.BENCH)) == ()
+    healed = msgspec.structs.replace(once, facts=(fact("mark.proof_passed", 50.0),))
+    assert [one.severity for one in diagnose(healed)] == [Severity.INFO]
+
+
+@given(st.lists(st.tuples(st.floats(1.0, 900.0), st.booleans()), max_size=30))
+def test_each_fall_of_the_uptime_is_one_start(answers: list[tuple[float, bool]]) -> None:
+    known = DaemonStarts()
+    at, uptime, falls = NOW, 1000.0, 0
+    known.take(DaemonStatus(uptime_secs=uptime, at=at), 0)
+    for later, restarted in answers:
+        at += later + 10.0
+        uptime = later if restarted else uptime + later + 10.0
+        falls += restarted
+        known.take(DaemonStatus(uptime_secs=uptime, at=at), 1)
+    assert len(known.starts) == min(1 + falls, 16)
+    assert not any(one.is_first for one in list(known.starts)[1:])

@@ -9,7 +9,6 @@ from fleetui.domain.stream import Fact
 from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import Clues, make, proof_of, quote, tail_proof
 
-_LIMIT_SECONDS = 2700.0
 _STAGES = frozenset(
     {Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART, Stage.BENCH}
 )
@@ -106,7 +105,8 @@ def _said(clues: Clues) -> str:
 
 def _overdue(clues: Clues) -> Iterator[Finding]:
     case = clues.case
-    if not case.live or case.stage not in _STAGES:
+    limit = case.stage_limits.get(Stage.BENCH)
+    if not case.live or case.stage not in _STAGES or limit is None:
         return
     starts = [
         span.started_at
@@ -120,7 +120,7 @@ def _overdue(clues: Clues) -> Iterator[Finding]:
         if span.stage is Stage.C1_DOWNLOAD and span.started_at is not None
     ]
     begun = max(begins) if begins else min(starts, default=None)
-    if begun is None or case.now - begun <= _LIMIT_SECONDS:
+    if begun is None or case.now - begun <= limit:
         return
     minutes = (case.now - begun) / 60.0
     yield make(
@@ -128,5 +128,5 @@ def _overdue(clues: Clues) -> Iterator[Finding]:
         evidence=_last_words(clues),
         confidence=0.8,
         summary=f"The benchmark has been running for {minutes:.0f} minutes, past its limit of "
-        f"{_LIMIT_SECONDS / 60:.0f}",
+        f"{limit / 60:.0f}",
     )

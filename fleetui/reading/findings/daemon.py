@@ -13,6 +13,7 @@ _DAEMON = "cuzk-daemon"
 _LOOP_STARTS = 3
 _LOOP_SECONDS = 600.0
 _START_LIMIT_SECONDS = 600.0
+"""Where the profile has no limit of its own for the stage."""
 _ECHO_LINES = 4
 _WHOLE_SRS_GIB = 44.0
 _INVALID_OF = re.compile(r"PER-PARTITION VERIFICATION: (\d+)/(\d+) valid", re.IGNORECASE)
@@ -111,7 +112,8 @@ def _not_ready(clues: Clues) -> Iterator[Finding]:
         return
     waited = None if start.at is None else clues.case.now - start.at
     failed = clues.facts("bench_script_failed")
-    late = clues.case.live and waited is not None and waited > _START_LIMIT_SECONDS
+    limit = clues.case.stage_limits.get(Stage.DAEMON_START, _START_LIMIT_SECONDS)
+    late = clues.case.live and waited is not None and waited > limit
     if not late and not (failed and not clues.case.live):
         return
     last = clues.last("mark.srs_loading") or start
@@ -129,9 +131,10 @@ def _loop(clues: Clues) -> Iterator[Finding]:
     said = clues.facts("daemon_crash_loop")
     if said:
         yield make("daemon_crash_loop", facts=said, count=clues.count("daemon_crash_loop"))
+    told = False
     by_source: dict[str, list[Fact]] = {}
     for fact in clues.rule("mark.daemon_starting"):
-        if fact.at is not None and not _was_asked_for(clues, fact):
+        if fact.at is not None and not _was_asked_for(clues, fact.at):
             by_source.setdefault(fact.source, []).append(fact)
     for starts in by_source.values():
         for first, last in zip(starts, starts[_LOOP_STARTS - 1 :], strict=False):
@@ -145,7 +148,42 @@ def _loop(clues: Clues) -> Iterator[Finding]:
                     summary=f"The daemon started {max(count, len(starts))} times, "
                     f"{_LOOP_STARTS} of them within {span:.0f} s",
                 )
+                told = True
                 break
+    yield from _fallen_uptime(clues, told=told or bool(said))
+
+
+def _fallen_uptime(clues: Clues, *, told: bool) -> Iterator[Finding]:
+    """Read restarts that only the falling uptime shows; `told` says that a log tells of a loop."""
+    starts = [one for one in clues.case.daemon_starts if not _was_asked_for(clues, one.at)]
+    shown = [
+        remark("status", f"uptime shows a start, {one.jobs} proof(s) under way before", one.at)
+        for one in starts[-_LOOP_STARTS:]
+    ]
+    for first, last in zip(starts, starts[_LOOP_STARTS - 1 :], strict=False):
+        if not told and last.at - first.at <= _LOOP_SECONDS:
+            yield make(
+                "daemon_crash_loop",
+                evidence=shown,
+                count=len(starts),
+                confidence=0.85,
+                summary=f"The daemon's uptime keeps falling: {len(starts)} starts, {_LOOP_STARTS} "
+                f"of them within {last.at - first.at:.0f} s",
+            )
+            return
+    restarted = bool(starts) and not starts[-1].is_first
+    if told or not restarted or not starts[-1].jobs or clues.case.stage is not Stage.RUNNING:
+        return
+    newest = starts[-1]
+    healed = any((fact.at or 0.0) > newest.at for fact in clues.rule("mark.proof_passed"))
+    yield make(
+        "prover_lost",
+        evidence=shown,
+        confidence=0.7,
+        severity=Severity.INFO if healed else Severity.WARNING,
+        summary=f"The daemon was started anew while {newest.jobs} proof(s) were under way, and "
+        "nobody asked for it here; it runs again",
+    )
 
 
 def _srs(clues: Clues) -> Iterator[Finding]:
@@ -266,16 +304,15 @@ def _survived(clues: Clues, cut: Fact) -> bool:
     )
 
 
-def _was_asked_for(clues: Clues, cut: Fact) -> bool:
-    """Whether the cut falls into a restart that somebody asked for here."""
-    at = cut.at
+def _was_asked_for(clues: Clues, at: float | None) -> bool:
+    """Whether that moment falls into a restart that somebody asked for here."""
     return at is not None and any(
         asked - 5.0 <= at <= asked + _RESTART_ECHO_SECONDS for asked in clues.case.restarts
     )
 
 
 def _prover_lost(clues: Clues, lost: Sequence[Fact]) -> Finding:
-    if _was_asked_for(clues, lost[-1]):
+    if _was_asked_for(clues, lost[-1].at):
         return make(
             "prover_lost",
             facts=lost[-1:],

@@ -17,8 +17,6 @@ _BASE_GIB = 69.0
 _WORKER_GIB = 20.0
 _PARAMS_GIB = 133.0
 _PCE_GIB = 25.7
-_FETCH_LIMIT_SECONDS = 5400.0
-_BENCH_LIMIT_SECONDS = 2700.0
 _FIRST_FRACTION = 0.1
 _BEFORE_PARAMS = frozenset({Stage.BOOT, Stage.PARAM_FETCH})
 _BEFORE_PCE = frozenset({Stage.PARAMS_DONE, Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP})
@@ -125,14 +123,14 @@ def _deadline(clues: Clues) -> Iterator[Finding]:
     # A first proof or megabyte is no pace yet.
     if (progress.fraction or 0.0) < _FIRST_FRACTION:
         return
-    limit = _FETCH_LIMIT_SECONDS if in_fetch else _BENCH_LIMIT_SECONDS
+    limit = case.stage_limits.get(Stage.PARAM_FETCH if in_fetch else Stage.BENCH)
     stages = _BEFORE_PARAMS if in_fetch else _BENCH
     starts = [
         span.started_at
         for span in case.spans
         if span.stage in stages and span.started_at is not None
     ]
-    if not starts:
+    if not starts or limit is None:
         return
     # The friendlier end of the estimate: warn only when even that is too late.
     eta = progress.eta_low_seconds or progress.eta_seconds

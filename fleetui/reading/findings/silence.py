@@ -16,15 +16,6 @@ _WORKERS = (
 )  # fmt: skip
 _SHELLS = ("entrypoint", "onstart", "benchmark.sh")
 _IDLE_PERCENT = 5.0
-_SILENCE_SECONDS = {
-    Stage.PARAM_FETCH: 180.0,
-    Stage.PARAMS_DONE: 300.0,
-    Stage.C1_DOWNLOAD: 180.0,
-    Stage.DAEMON_START: 300.0,
-    Stage.WARMUP: 420.0,
-    Stage.DAEMON_RESTART: 300.0,
-    Stage.BENCH: 420.0,
-}
 _IDLE_PAID_SECONDS = 900.0
 
 
@@ -75,7 +66,7 @@ def _abandoned(clues: Clues) -> Iterator[Finding]:
 def _silent(clues: Clues) -> Iterator[Finding]:
     """Live only: no new byte for longer than the stage allows, and no GPU work."""
     case = clues.case
-    limit = _SILENCE_SECONDS.get(case.stage)
+    limit = case.silence_limits.get(case.stage)
     connected = case.ssh is None or case.ssh.state is SshState.CONNECTED
     grown = [tail.grown_at for tail in case.tails if tail.grown_at is not None]
     if not case.live or limit is None or not connected or not grown:
