@@ -43,6 +43,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     samples: tuple[Sample, ...] = ()
     place: Place | None = None
     now: float = 0.0
+    utc: bool = False
+    """Whether times are said in UTC."""
 
 
 def describe(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
@@ -55,7 +57,7 @@ def describe(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     else:
         lines += _findings(reading.findings, width, glyphs)
         lines += _progress(reading.progress, subject.now, width, glyphs)
-        lines += _stages(reading.spans, subject.now, width, glyphs)
+        lines += _stages(reading.spans, subject, width, glyphs)
         lines += _daemon(reading, subject.now, width, glyphs)
         lines += _gpus(reading, subject.now, width, glyphs)
     lines += _rates(subject, width, glyphs)
@@ -65,7 +67,8 @@ def describe(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     return [[(glyphs.plain(text), tone) for text, tone in line] for line in lines]
 
 
-def _section(title: str, width: int, glyphs: Glyphs, note: str = "") -> list[Line]:
+def section(title: str, width: int, glyphs: Glyphs, note: str = "") -> list[Line]:
+    """Return the head of a section."""
     line: Line = [(title, "title bold")]
     if note:
         line.append((f"  {note}", "dim"))
@@ -106,7 +109,7 @@ def _findings(findings: tuple[Finding, ...], width: int, glyphs: Glyphs) -> list
     for index, finding in enumerate(findings[:4]):
         tone = SEVERITY_TONES[finding.severity]
         title = "root cause" if index == 0 else "also"
-        lines += _section(title, width, glyphs)
+        lines += section(title, width, glyphs)
         name = fit(finding.category, min(len(finding.category), width - 24))
         head: Line = [(f"{glyphs.severity(finding.severity)} {name}", f"{tone} bold")]
         sure = f"  {finding.confidence * 100:.0f}% sure"
@@ -130,7 +133,7 @@ def _progress(progress: Progress | None, now: float, width: int, glyphs: Glyphs)
     if progress is None:
         return []
     note = figures.age(now - progress.updated_at) if progress.updated_at is not None else ""
-    lines = _section(progress.what, width, glyphs, "" if note in ("", "now") else f"{note} ago")
+    lines = section(progress.what, width, glyphs, "" if note in ("", "now") else f"{note} ago")
     fraction = progress.fraction
     if fraction is not None:
         done, rest = glyphs.bar(fraction, max(width - 5, 5))
@@ -173,10 +176,13 @@ def _progress(progress: Progress | None, now: float, width: int, glyphs: Glyphs)
     return lines
 
 
-def _stages(spans: tuple[StageSpan, ...], now: float, width: int, glyphs: Glyphs) -> list[Line]:
+def _stages(
+    spans: tuple[StageSpan, ...], subject: Subject, width: int, glyphs: Glyphs
+) -> list[Line]:
+    now = subject.now
     if not spans:
         return []
-    lines = _section("stages", width, glyphs)
+    lines = section("stages", width, glyphs)
     marks = {
         Outcome.DONE: (glyphs["done"], "ok"),
         Outcome.FAILED: (glyphs["failed"], "bad"),
@@ -192,7 +198,7 @@ def _stages(spans: tuple[StageSpan, ...], now: float, width: int, glyphs: Glyphs
         length = figures.duration(took) if took is not None else ""
         lines.append([
             (f"{mark} ", tone), (fit(word, 14), "text" if tone != "dim" else "dim"),
-            (fit(figures.clock_time(span.started_at), 10), "dim"),
+            (fit(figures.clock_time(span.started_at, utc=subject.utc), 10), "dim"),
             (fit(length, 7, right=True), "text"),
         ])  # fmt: skip
     return lines
@@ -203,12 +209,12 @@ def _daemon(reading: Reading, now: float, width: int, glyphs: Glyphs) -> list[Li
     if status is None:
         if reading.status_error is None:
             return []
-        lines = _section("daemon", width, glyphs)
+        lines = section("daemon", width, glyphs)
         return lines + [[(text, "warn")] for text in wrap(reading.status_error, width)[:2]]
     note = f"up {figures.duration(status.uptime_secs)}"
     if status.at is not None and now - status.at > 60:
         note += f", read {figures.age(now - status.at)} ago"
-    lines = _section("daemon", width, glyphs, note)
+    lines = section("daemon", width, glyphs, note)
     counters = status.counters
     failed_tone = "bad" if counters.total_failed else "dim"
     lines.append([
@@ -267,7 +273,7 @@ def _gpus(reading: Reading, now: float, width: int, glyphs: Glyphs) -> list[Line
     if probe is None or not probe.gpus:
         return []
     note = "" if probe.at is None else f"{figures.age(now - probe.at)}"
-    lines = _section("GPUs", width, glyphs, "" if note == "now" else f"{note} ago")
+    lines = section("GPUs", width, glyphs, "" if note == "now" else f"{note} ago")
     for gpu in probe.gpus[:8]:
         done, rest = glyphs.bar((gpu.utilization or 0.0) / 100, 8)
         memory = ""
@@ -290,7 +296,7 @@ def _rates(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     rates = reading.rates if reading else ()
     if not rates and row.proofs_per_hour is None:
         return []
-    lines = _section("proofs/h", width, glyphs)
+    lines = section("proofs/h", width, glyphs)
     for rate in rates[:4]:
         low = row.min_rate is not None and rate.proofs_per_hour < row.min_rate
         age = figures.age(subject.now - rate.measured_at)
@@ -323,7 +329,7 @@ def _money(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     row, instance = subject.row, subject.instance
     if row.cost_per_hour is None:
         return []
-    lines = _section("money", width, glyphs)
+    lines = section("money", width, glyphs)
     line: Line = [(f"${figures.money(row.cost_per_hour, 3)}/h", "text")]
     if row.cost_per_proof is not None:
         line.append((f"  ${figures.money(row.cost_per_proof, 3)}/proof", "text"))
@@ -342,7 +348,7 @@ def _money(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
 
 def _connection(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     row, reading = subject.row, subject.reading
-    lines = _section("connection", width, glyphs)
+    lines = section("connection", width, glyphs)
     good = row.ssh is SshState.CONNECTED
     tone = "ok" if good else "dim" if row.ssh in (SshState.NONE, SshState.CONNECTING) else "warn"
     line: Line = [("SSH ", "dim"), (SSH_WORDS[row.ssh], tone)]

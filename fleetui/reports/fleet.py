@@ -8,7 +8,11 @@ from fleetui.domain.finding import Finding
 from fleetui.domain.money import hours_left
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
+from fleetui.reading.fleet_rates import fleet_rates, gpu_rates, trend
+from fleetui.reading.peers import Peers
 from fleetui.store.interface import FleetView, ViewerStore
+
+_WINDOW_WORDS = {900.0: "15 min", 3600.0: "1 h", 86400.0: "24 h"}
 
 
 async def fleet_report(store: ViewerStore) -> dict[str, Any]:
@@ -41,7 +45,11 @@ async def _report_of(view: FleetView, store: ViewerStore) -> dict[str, Any]:
 
 
 async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
-    """Gather `fleet_report` with each row, the ages, and what the collector says of itself."""
+    """Gather `fleet_report` with each row, the ages, and what the collector says of itself.
+
+    `rates` has the measured rates over several windows, of the fleet and each GPU type; a row has
+    its `trend` and its place among its `peers` beside its figures, where they can be told.
+    """
     view = await store.fleet()
     report = await _report_of(view, store)
     report["now"] = now
@@ -57,8 +65,22 @@ async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
         "health": to_builtins(view.health) if view.health else None,
     }
     report["last_walk"] = to_builtins(view.last_walk) if view.last_walk else None
-    report["rows"] = [to_builtins(row) for row in view.rows]
+    report["rates"] = {
+        "fleet": to_builtins(fleet_rates(view.rows)),
+        "gpus": to_builtins(gpu_rates(view.rows)),
+    }
+    peers = Peers(view.rows, now)
+    report["rows"] = [_row(row, peers) for row in view.rows]
     return report
+
+
+def _row(row: FleetRow, peers: Peers) -> dict[str, Any]:
+    place = peers.place_of(row)
+    return {
+        **to_builtins(row),
+        "trend": trend(row.counted),
+        "peers": None if place is None else place.words,
+    }
 
 
 def fleet_rate(rows: tuple[FleetRow, ...]) -> float | None:
@@ -89,7 +111,22 @@ def status_text(report: dict[str, Any]) -> str:
         f" · API {_seconds(report['api_age_seconds'])} old"
         f" · collector {'running' if report['collector']['running'] else 'NOT running'}"
     )
-    return "\n".join([head, *(_row_line(row) for row in report["rows"])])
+    groups = {"fleet": report["rates"]["fleet"], **report["rates"]["gpus"]}
+    rates = [
+        f"{_column(name, 20)} {', '.join(_rate_words(rate, report['now']) for rate in several)}"
+        for name, several in groups.items()
+        if several
+    ]
+    return "\n".join([head, *rates, *(_row_line(row) for row in report["rows"])])
+
+
+def _rate_words(rate: dict[str, Any], now: float) -> str:
+    window = rate["window_seconds"]
+    words = "since start" if window is None else f"in {_WINDOW_WORDS[window]}"
+    age = now - rate["oldest_at"]
+    old = f", {age:.0f} s old" if age >= 60 else ""
+    part = "" if rate["measured"] == rate["proving"] else f" ({rate['measured']}/{rate['proving']})"
+    return f"{rate['proofs_per_hour']:.1f}/h {words}{part}{old}"
 
 
 def _row_line(row: dict[str, Any]) -> str:
@@ -104,6 +141,8 @@ def _row_line(row: dict[str, Any]) -> str:
             f"{_number(row.get('proofs_per_hour'), 1):>6}/h",
             f"${_number(row.get('cost_per_hour'), 3):>6}/h",
             f"${_number(row.get('spent'), 2):>6}",
+            f"{row['trend']:+.0%}" if row["trend"] else "",
+            row["peers"] or "",
             f"{row.get('finding_severity')}: {finding}" if finding else "",
         )
     ).rstrip()

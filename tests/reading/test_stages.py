@@ -303,6 +303,11 @@ def test_proving_is_rated_by_completions_with_their_windows() -> None:
     assert row.proofs_per_hour == pytest.approx(36, rel=0.03)
     assert row.cost_per_proof == pytest.approx(0.01, rel=0.03)
     assert row.acting == "restarting"
+    assert [window for window, _ in row.counted] == [900, 3600, 7200]
+    assert row.counted_at == T0 + 7210
+    point = sample(instance("running"), life.at(7210), T0 + 7210)
+    assert point.proofs_per_hour == row.proofs_per_hour
+    assert sample(instance("running"), life.at(7210), T0 + 9000).proofs_per_hour is None
     assert row.stage_since == T0 + 10
 
 
