@@ -52,7 +52,6 @@ from fleetui.domain.clock import Clock
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.reading.peers import Peers
-from fleetui.reading.peers import Peers
 from fleetui.store.interface import StoreError, StoreFullError, ViewerStore
 
 TICK_SECONDS = 0.25
