@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -15,6 +17,7 @@ from cyclopts import App, Parameter
 from fleetui import __version__, config
 
 if TYPE_CHECKING:
+    from fleetui.domain.check import Check
     from fleetui.store.sqlite import SqliteStore
 
 app = App(
@@ -64,12 +67,35 @@ def console(
         "ascii_only": ascii_only,
     }
     settings = config.load(flags)
+    notice = ""
     try:
         ensure_collector(settings)
     except CollectorLaunchError as error:
-        _refuse(str(error))
+        # On a terminal the screen itself explains what is missing.
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            _refuse(str(error))
+        notice = str(error)
     account = settings.api_url.removeprefix("https://")
-    return _run(_show(settings, account=account, clock=settings.clock))
+    return _run(_show(settings, account=account, clock=settings.clock, notice=notice))
+
+
+@app.command
+def doctor(*, state_dir: StateDir = None, api_url: ApiUrl = None, as_json: AsJson = False) -> int:
+    """Check keys, SSH, store and terminal, and say how to mend each; status 1 when one is bad."""
+    from fleetui.console.terminal_check import examine_terminal
+    from fleetui.doctor import examine, text_of
+    from fleetui.domain.codec import to_builtins
+
+    settings = config.load({"state_dir": state_dir, "api_url": api_url})
+
+    async def look() -> tuple["Check", ...]:
+        size = shutil.get_terminal_size()
+        terminal = await examine_terminal(os.environ, (size.columns, size.lines))
+        return (*await examine(settings), *terminal)
+
+    checks = asyncio.run(look())
+    print(_json([to_builtins(check) for check in checks]) if as_json else text_of(checks))
+    return int(any(check.health == "bad" for check in checks))
 
 
 @app.command
@@ -310,7 +336,10 @@ def demo_keeper(*, folder: Path, lifeline: int, hosts: int, seed: int, speed: fl
     return keep(folder, lifeline, DemoSettings(hosts=hosts, seed=seed, speed=speed))
 
 
-async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
+async def _show(
+    settings: config.Settings, *, account: str, clock: str, notice: str = "", own: bool = True
+) -> int:
+    """Show the console; `own`: it may start a collector for these settings."""
     from fleetui.console.terminal import mouse_wanted, prepare_terminal
 
     prepare_terminal(os.environ)
@@ -318,6 +347,7 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
     from fleetui.console.keymap import Keymap, KeymapError
     from fleetui.console.preferences import PreferenceFile
     from fleetui.console.shell import ShellSettings
+    from fleetui.doctor import examine
     from fleetui.domain.clock import parse_clock
     from fleetui.store.interface import StoreError
 
@@ -339,6 +369,9 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
             read_only=settings.read_only,
             ascii_only=settings.ascii_only,
             keymap=keymap,
+            examine=partial(examine, settings) if own else None,
+            start_collector=partial(_start_collector, settings) if own else None,
+            notice=notice,
             theme=settings.theme,
             preferences=PreferenceFile(settings.state_dir / "console.json"),
             shell=ShellSettings(
@@ -353,6 +386,17 @@ async def _show(settings: config.Settings, *, account: str, clock: str) -> int:
         return screen.return_code or 0
 
 
+async def _start_collector(settings: config.Settings) -> str:
+    """Start a collector beside the console; returns why it could not, empty when one runs."""
+    from fleetui.collector.launch import CollectorLaunchError, ensure_collector
+
+    try:
+        await asyncio.to_thread(ensure_collector, settings)
+    except CollectorLaunchError as error:
+        return str(error)
+    return ""
+
+
 async def _demo(
     settings: Any,  # noqa: ANN401 - DemoSettings, imported lazily
     *,
@@ -365,7 +409,7 @@ async def _demo(
         async with demo_fleet(settings) as (folder, environment):
             flags = {"state_dir": folder, "read_only": read_only, "ascii_only": ascii_only}
             clock = environment["FLEETUI_CLOCK"]
-            return await _show(config.load(flags, {}), account="demo", clock=clock)
+            return await _show(config.load(flags, {}), account="demo", clock=clock, own=False)
     except DemoError as error:
         _refuse(str(error), status=1)
 
@@ -500,9 +544,7 @@ async def _decide(settings: config.Settings, target: str, snooze_for: str | None
     return 0
 
 
-async def _diagnose_stored(
-    settings: config.Settings, instance_id: int, *, as_json: bool
-) -> int:
+async def _diagnose_stored(settings: config.Settings, instance_id: int, *, as_json: bool) -> int:
     from fleetui.domain.clock import parse_clock
     from fleetui.reports.diagnose import answer_text
     from fleetui.reports.inquest import InquestError, diagnose_instance, notes_on

@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,9 +33,12 @@ from fleetui.console.palette import PAINTS, TERMINAL, paint_named
 from fleetui.console.preferences import PreferenceFile
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.fleet import FleetScreen
+from fleetui.console.screens.hosts import HostsScreen
+from fleetui.console.screens.instance import InstanceScreen
 from fleetui.console.screens.lists import ActivityScreen, FailuresScreen
 from fleetui.console.screens.logs import LogsScreen
 from fleetui.console.screens.pulse import PulseScreen
+from fleetui.console.screens.settings import SettingsScreen, WelcomeScreen
 from fleetui.console.shell import (
     ShellRefusedError,
     ShellSettings,
@@ -48,7 +51,9 @@ from fleetui.console.styles import style_sheets
 from fleetui.console.widgets.fleet_table import READING_SECONDS
 from fleetui.console.widgets.log_pane import LogPane
 from fleetui.console.widgets.log_view import LogView
+from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
+from fleetui.domain.finding import Finding
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.reading.peers import Peers
@@ -61,6 +66,10 @@ HEARTBEAT_SECONDS = 2.0
 HEARTBEAT_LIFE_SECONDS = 10.0
 STORE_DEADLINE_SECONDS = 5.0
 SPARK_HOURS = 6.0
+COLLECTOR_GONE_SECONDS = 5.0
+"""So long nobody must hold the lease before this console starts a collector."""
+COLLECTOR_AGAIN_SECONDS = 60.0
+"""Pause between two tries to start one."""
 ACTING_WORDS = {
     Verb.RESTART_DAEMON: "restarting",
     Verb.DESTROY: "destroying",
@@ -91,7 +100,9 @@ class FleetApp(DiffOutputApp):
     """The operator's screen on one store.
 
     `actor` goes into every intent; `account` names whose fleet it is. With `read_only` no key
-    that acts is bound, and an intent is refused however it came about.
+    that acts is bound, and an intent is refused however it came about. `start_collector` starts
+    one when none runs and returns why it could not (empty: one runs); `notice` says why none
+    could be started at first.
     """
 
     TITLE = "FleetUI"
@@ -114,6 +125,9 @@ class FleetApp(DiffOutputApp):
         shell: ShellSettings | None = None,
         preferences: PreferenceFile | None = None,
         save_folder: Path | None = None,
+        examine: Examine | None = None,
+        start_collector: Callable[[], Awaitable[str]] | None = None,
+        notice: str = "",
     ) -> None:
         super().__init__(css_path=style_sheets())
         self.store = store
@@ -135,6 +149,11 @@ class FleetApp(DiffOutputApp):
         self.pending: Pending | None = None
         self._shell = shell or ShellSettings()
         self._save_folder = save_folder
+        self.examine = examine
+        self._start_collector = start_collector
+        self._notice = notice
+        self._started_at = float("-inf")
+        self._collector_gone_at: float | None = None
         self._undo_seconds = undo_seconds
         self._asked_to_quit = False
         self._watched: dict[str, Intent] = {}
@@ -151,6 +170,9 @@ class FleetApp(DiffOutputApp):
     def on_mount(self) -> None:
         """Show the fleet and start the loops."""
         self.push_screen(self.fleet_screen)
+        if self._notice:
+            self.push_screen(WelcomeScreen(self._notice))
+            self._started_at = time.monotonic()
         chosen = self.preferences.now
         self.fleet_screen.table.set_columns(chosen.columns, wide=chosen.wide)
         self.fleet_screen.table.selection = Selection(group=chosen.group)
@@ -206,6 +228,7 @@ class FleetApp(DiffOutputApp):
                     until = self.state.now() + HEARTBEAT_LIFE_SECONDS * self.state.speed
                     await self.store.watch(self.viewer, self.fleet_screen.table.cursor_id, until)
                     await self._look_after_intents()
+                await self._look_after_collector()
                 self.state.write_trouble = None
             except StoreFullError as error:
                 self.state.write_trouble = sanitise(str(error), 200)
@@ -415,6 +438,40 @@ class FleetApp(DiffOutputApp):
     def _work(self, work: Coroutine[Any, Any, None], name: str, group: str) -> None:
         self.run_worker(work, name=name, group=group, exit_on_error=False)
 
+    # -- the collector -------------------------------------------------------------------------
+
+    async def _look_after_collector(self) -> None:
+        """Start a collector when none has been there for a while."""
+        state = self.state
+        gone = state.loaded and not state.lease_held
+        waited = time.monotonic() - self._started_at
+        if gone and self._start_collector is not None and waited > COLLECTOR_AGAIN_SECONDS:
+            if self._collector_gone_at is None:
+                self._collector_gone_at = time.monotonic()
+            elif time.monotonic() - self._collector_gone_at > COLLECTOR_GONE_SECONDS:
+                self.start_collector()
+        elif not gone:
+            self._collector_gone_at = None
+
+    def start_collector(self) -> None:
+        """Start a collector now, if one can be started from here."""
+        if self._start_collector is None:
+            return
+        self._started_at = time.monotonic()
+        self._work(self._try_collector(self._start_collector), "collector", "collector")
+
+    async def _try_collector(self, start: Callable[[], Awaitable[str]]) -> None:
+        self.say("no collector runs: starting one")
+        trouble = await start()
+        if not trouble:
+            self.say("a collector runs")
+            return
+        screen = self.screen
+        if isinstance(screen, WelcomeScreen):
+            screen.notice = trouble
+            self.wake()
+        self.say(f"no collector could be started: {trouble}", severity="error")
+
     def say(self, text: str, *, severity: str = "information") -> None:
         """Show a short note; never read as markup."""
         words = self.glyphs.plain(sanitise(text, 300))
@@ -539,7 +596,12 @@ class FleetApp(DiffOutputApp):
         self._draw_again()
 
     def action_refresh(self) -> None:
-        """Read the store now."""
+        """Read the store now; look for a collector, and let the doctor look again."""
+        screen = self.screen
+        if isinstance(screen, SettingsScreen):
+            screen.look_again()
+        if self.state.loaded and not self.state.lease_held:
+            self.start_collector()
         self.wake()
 
     def action_mouse(self) -> None:
@@ -598,6 +660,26 @@ class FleetApp(DiffOutputApp):
     def action_show_failures(self) -> None:
         """Go to the failures."""
         self._show(FailuresScreen())
+
+    def action_show_hosts(self) -> None:
+        """Go to the machines."""
+        self._show(HostsScreen())
+
+    def action_show_settings(self) -> None:
+        """Go to the settings and the doctor."""
+        self._show(SettingsScreen())
+
+    def show_evidence(self, instance_id: int, finding: Finding) -> None:
+        """Go to the log line that proves a finding; to the instance's page when none does."""
+        place = next((e for e in finding.evidence if e.source.startswith("/")), None)
+        if place is None:
+            self.say("its proof is no log line: see the page")
+            self.push_screen(InstanceScreen(instance_id, ascii_only=self.glyphs.ascii_only))
+            return
+        screen = LogsScreen(
+            self.state.clock, self.glyphs, self.keymap, ids=[instance_id], place=place
+        )
+        self.push_screen(screen)
 
     def action_show_activity(self) -> None:
         """Go to the activity."""

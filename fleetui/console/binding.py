@@ -27,7 +27,7 @@ def call_of(action: Action) -> str:
     match action.scope:
         case "app":
             return f"app.{action.name}"
-        case "fleet" | "instance" | "logs":
+        case "fleet" | "logs" | "failures" | "instance" | "pulse":
             return f"screen.{action.name}"
         case _:
             return action.name

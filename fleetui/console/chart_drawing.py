@@ -38,6 +38,7 @@ def draw_chart(
     *,
     tone: str,
     ascii_only: bool,
+    utc: bool = False,
 ) -> list[list[Piece]]:
     """Draw points into `width` x `height` cells; nothing when fewer than two are known.
 
@@ -54,7 +55,7 @@ def draw_chart(
     figure.plot_size(width - 1, height)
     start, end = known[0][0], known[-1][0]
     values = value_ticks(max(value for _, value in known), (height - 2) // 2)
-    times = time_ticks(start, end, (width - 12) // 12)
+    times = time_ticks(start, end, (width - 12) // 12, utc=utc)
     across, upright = figure.ruler("x"), figure.ruler("y")
     # The signal is drawn against hours since the start: plotext rounds large numbers.
     across.lim(0.0, (end - start) / 3600)
@@ -79,18 +80,21 @@ def value_ticks(top: float, count: int) -> list[float]:
     return [round(step * index, 10) for index in range(steps + 1)]
 
 
-def time_ticks(start: float, end: float, count: int) -> list[tuple[float, str]]:
-    """Return round local times between two epoch seconds, at most about `count`, with labels."""
+def time_ticks(
+    start: float, end: float, count: int, *, utc: bool = False
+) -> list[tuple[float, str]]:
+    """Return at most about `count` round times between two epoch seconds, with labels."""
     span = max(end - start, 1.0)
     rough = span / max(count, 1)
     step = next((nice for nice in _TIME_STEPS if nice >= rough), _TIME_STEPS[-1])
-    shift = time.localtime(start).tm_gmtoff
+    split = time.gmtime if utc else time.localtime
+    shift = split(start).tm_gmtoff
     first = float(math.ceil((start + shift) / step) * step - shift)
     form = "%H:%M" if step < 86_400 else "%d %b"
     ticks: list[tuple[float, str]] = []
     while first <= end and len(ticks) < 100:
         if first >= start:
-            ticks.append((first, time.strftime(form, time.localtime(first))))
+            ticks.append((first, time.strftime(form, split(first))))
         first += step
     return ticks
 

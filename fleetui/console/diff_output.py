@@ -4,6 +4,8 @@ It stands on internals of the pinned textual version. Whatever does not look as 
 to textual's own output.
 """
 
+import time
+
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
 from textual._compositor import ChopsUpdate, LayoutUpdate
@@ -34,6 +36,10 @@ class DiffOutputApp(App[None]):
     lent = False
     """Whether the terminal is somebody else's for now: nothing may be written to it."""
 
+    BACKLOG = 1
+    """With so many frames still on their way to the terminal, the next one waits."""
+    LOOK_AGAIN_SECONDS = 0.05
+
     def forget_frame(self) -> None:
         """Write the next frame whole: the terminal may show something else."""
         if (frame := self._frame) is not None:
@@ -42,6 +48,42 @@ class DiffOutputApp(App[None]):
     _frame: FrameDiff | None = None
     _codes: StyleCodes | None = None
     _frame_size: tuple[int, int] | None = None
+    _behind_since: float | None = None
+    _slowest_seconds = 0.0
+    _frames_joined = 0
+
+    @property
+    def behind_seconds(self) -> float:
+        """Since when the terminal has not taken what is drawn; 0 while it keeps up."""
+        return 0.0 if self._behind_since is None else time.monotonic() - self._behind_since
+
+    def link_trouble(self) -> str:
+        """Say that the terminal does not keep up; empty while it does."""
+        return f"terminal {self.behind_seconds:.0f} s behind" if self.behind_seconds >= 1 else ""
+
+    def link_words(self) -> str:
+        """Say how the terminal keeps up."""
+        if not self._frames_joined:
+            return "keeps up"
+        return f"{self._frames_joined} frames joined, at most {self._slowest_seconds:.1f} s behind"
+
+    def _backlog(self) -> int:
+        writer = getattr(self._driver, "_writer_thread", None)
+        queue = getattr(writer, "_queue", None)
+        return 0 if queue is None else int(queue.qsize())
+
+    def _flush_late_frame(self) -> None:
+        """Send what was held back as one frame once the terminal has taken the ones before."""
+        if self._behind_since is None or self._frame is None or self._codes is None or self.lent:
+            return
+        if self._backlog() >= self.BACKLOG:
+            self.set_timer(self.LOOK_AGAIN_SECONDS, self._flush_late_frame)
+            return
+        self._slowest_seconds = max(self._slowest_seconds, self.behind_seconds)
+        self._behind_since = None
+        sequence = self._frame.take(self._codes)
+        if sequence:
+            super()._display(self.screen, CellUpdate(sequence))
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if self.lent:
@@ -56,6 +98,8 @@ class DiffOutputApp(App[None]):
         if sequence is None:
             self.forget_frame()
             super()._display(screen, renderable)
+        elif self._behind_since is not None:
+            self.post_display_hook()
         elif sequence:
             super()._display(screen, CellUpdate(sequence))
         else:
@@ -84,6 +128,13 @@ class DiffOutputApp(App[None]):
         assert self._codes is not None  # noqa: S101 - made with the frame
         if not _put(self._frame, update):
             return None
+        if self._behind_since is not None or self._backlog() >= self.BACKLOG:
+            # The terminal is slow: frames join, and nothing here ever waits for it.
+            self._frames_joined += 1
+            if self._behind_since is None:
+                self._behind_since = time.monotonic()
+                self.set_timer(self.LOOK_AGAIN_SECONDS, self._flush_late_frame)
+            return ""
         return self._frame.take(self._codes)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fleetui.domain.finding import Finding, Severity
+from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.reading import Reading
 from fleetui.domain.text import SafeText
 
@@ -19,6 +19,13 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     advice: SafeText
     instance_ids: tuple[int, ...]
     last_seen: float | None
+    newest_id: int
+    newest: Finding
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What proves the newest sighting."""
+        return self.newest.evidence
 
 
 def group_failures(readings: Iterable[Reading]) -> list[FailureGroup]:
@@ -31,13 +38,14 @@ def group_failures(readings: Iterable[Reading]) -> list[FailureGroup]:
                 groups.setdefault(key, []).append((reading.instance_id, finding))
     result = []
     for (category, signature), members in groups.items():
-        newest = max((finding for _, finding in members), key=lambda f: f.last_seen or 0.0)
+        newest_id, newest = max(members, key=lambda member: member[1].last_seen or 0.0)
         worst = min((finding.severity for _, finding in members), key=lambda s: s.rank)
         ids = tuple(sorted({instance_id for instance_id, _ in members}))
         result.append(
             FailureGroup(
                 category=category, signature=signature, severity=worst, summary=newest.summary,
                 advice=newest.advice, instance_ids=ids, last_seen=newest.last_seen,
+                newest_id=newest_id, newest=newest,
             )
         )  # fmt: skip
     return sorted(result, key=lambda g: (g.severity.rank, -len(g.instance_ids), g.category))

@@ -1,6 +1,6 @@
 """The terminal's settings, made before textual is imported (it reads them at import)."""
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 
 
 def prepare_terminal(environ: MutableMapping[str, str]) -> None:
@@ -21,18 +21,18 @@ def prepare_terminal(environ: MutableMapping[str, str]) -> None:
         environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
 
 
-def inside_multiplexer(environ: MutableMapping[str, str]) -> bool:
+def inside_multiplexer(environ: Mapping[str, str]) -> bool:
     """Tell whether tmux or screen stands between us and the terminal."""
     term = environ.get("TERM", "")
     return bool(environ.get("TMUX") or environ.get("STY")) or term.startswith(("tmux", "screen"))
 
 
-def over_ssh(environ: MutableMapping[str, str]) -> bool:
+def over_ssh(environ: Mapping[str, str]) -> bool:
     """Tell whether the terminal is at the other end of an SSH connection."""
     return bool(environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"))
 
 
-def mouse_wanted(environ: MutableMapping[str, str]) -> bool:
+def mouse_wanted(environ: Mapping[str, str]) -> bool:
     """Mouse reports cost uplink and take text selection away: off over SSH unless asked for."""
     asked = environ.get("FLEETUI_MOUSE", "")
     return asked not in {"0", "no", "off"} if asked else not over_ssh(environ)

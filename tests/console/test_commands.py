@@ -7,7 +7,10 @@ from fleetui.console.actions import ACTIONS, SCOPES
 from fleetui.console.commands import candidates
 from fleetui.console.filter_completion import completions
 from fleetui.console.keymap import Keymap, KeymapError
+from fleetui.console.screens.instance import InstanceScreen
+from fleetui.console.screens.lists import FailuresScreen
 from fleetui.console.screens.logs import LogsScreen
+from fleetui.console.screens.pulse import PulseScreen
 from fleetui.domain.query import parse_query
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
@@ -60,6 +63,9 @@ async def test_every_action_is_a_method_somewhere() -> None:
             "fleet": [run.app.fleet_screen],
             "log": [run.app.fleet_screen.log_pane],
             "logs": [LogsScreen],
+            "failures": [FailuresScreen],
+            "instance": [InstanceScreen],
+            "pulse": [PulseScreen],
             "lists": [run.app.fleet_screen.inspector],
         }
         for action in ACTIONS:

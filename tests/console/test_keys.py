@@ -1,3 +1,4 @@
+import os
 from functools import partial
 
 import msgspec
@@ -152,6 +153,8 @@ async def test_screens_open_and_close() -> None:
     async with console() as run:
         for key, words in (
             ("2", "fleet $/h"),
+            ("5", "24 machines"),
+            ("7", "true colour" if os.environ.get("COLORTERM") else "colours"),
             ("4", "failures by signature"),
             ("6", "daemon answers again after 41 s"),
             ("question_mark", "the fleet"),
@@ -181,7 +184,7 @@ async def test_a_group_of_failures_opens_in_the_fleet() -> None:
     async with console() as run:
         await run.press("4")
         await run.shows("slow_download")
-        await run.press("j", "j", "enter")
+        await run.press("j", "j", "f")
         await run.shows("finding=slow_download")
         assert len(run.app.fleet_screen.table.order) == 2
 
@@ -266,7 +269,7 @@ async def test_the_heartbeat_names_the_shown_instance() -> None:
 async def test_the_inspector_can_be_hidden_and_entered() -> None:
     async with console() as run:
         await run.shows("root cause")
-        await run.press("enter")
+        await run.press("tab")
         assert run.app.fleet_screen.inspector.has_focus
         await run.press("j", "k", "G", "g", "escape")
         assert run.app.fleet_screen.table.has_focus
@@ -310,7 +313,7 @@ def test_dangerous_actions_need_no_chord_and_are_never_read_only() -> None:
             "reboot",
             "recycle",
         )
-    }
+    } | {"instance.restart", "instance.destroy"}
     for scope in ("app", "fleet", "log", "lists"):
         assert not [action for action in Keymap(read_only=True).actions(scope) if action.dangerous]
     for action in ACTIONS:

@@ -356,9 +356,9 @@ async def test_a_chart_loads_and_then_says_what_is_proved_now() -> None:
         fresh.set_points([], None)
         assert "nothing measured yet" in str(fresh._head)
         rates = [row.proofs_per_hour or 0.0 for _, row in store.rows.values()]
-        await run.shows(f"fleet proofs/h, 24 h  {sum(rates):.1f}")
+        await run.shows(f"fleet proofs/h  24 h  {sum(rates):.1f}")
         costs = [row.cost_per_hour or 0.0 for _, row in store.rows.values()]
-        await run.shows(f"fleet $/h, 24 h  {sum(costs):.1f}")
+        await run.shows(f"fleet $/h  24 h  {sum(costs):.1f}")
         await run.until(lambda: any("⠀" < c <= "⣿" for c in run.text), "the curve")
 
 

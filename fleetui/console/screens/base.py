@@ -70,6 +70,7 @@ class FleetUIScreen(Screen[None]):
                     glyphs=app.glyphs,
                     width=width,
                     frozen=app.behind if app.frozen else None,
+                    link=app.link_trouble(),
                 )
             )
         hints = footer((self.scope, *self.scopes), app.keymap, glyphs=app.glyphs, width=width)

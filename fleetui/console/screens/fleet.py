@@ -10,6 +10,7 @@ from textual.widgets import Input, Static
 
 from fleetui.console.arranging import GROUPINGS
 from fleetui.console.binding import bindings_map
+from fleetui.console.chart_drawing import reduce_points
 from fleetui.console.columns import BY_NAME, COLUMNS
 from fleetui.console.filter_completion import completions
 from fleetui.console.fleet_state import FleetState
@@ -21,7 +22,7 @@ from fleetui.console.modals.menu import Choice, Menu
 from fleetui.console.ordering import Selection
 from fleetui.console.palette import Piece
 from fleetui.console.screens.base import FleetUIScreen
-from fleetui.console.screens.details import DetailsScreen
+from fleetui.console.screens.instance import InstanceScreen, RawScreen
 from fleetui.console.size_mode import SizeMode, size_mode
 from fleetui.console.widgets.chart import Chart
 from fleetui.console.widgets.fleet_table import READING_SECONDS, FleetTable
@@ -36,6 +37,9 @@ from fleetui.domain.query import Query, QueryError, parse_query, valid_words
 from fleetui.domain.reading import FleetRow
 
 CHART_HOURS = 6.0
+TREND_SECONDS = 120.0
+TRENDS_AT_ONCE = 12
+TREND_POINTS = 12
 
 
 class FleetScreen(FleetUIScreen):
@@ -65,6 +69,7 @@ class FleetScreen(FleetUIScreen):
         self._query_text = ""
         self._query_before = ""
         self._full_from_table = False
+        self._trend_at: dict[int, float] = {}
 
     def compose(self) -> ComposeResult:
         """Lay out the bars and the panes."""
@@ -192,6 +197,7 @@ class FleetScreen(FleetUIScreen):
         self.log_view.utc = self.console_app.preferences.now.utc
         if instance_id is not None and self.has_class("-log"):
             await self.log_pane.pull(store, instance_id)
+        await self._pull_trends()
         if self.chart.display:
             since = now - CHART_HOURS * 3600
             samples = await store.fleet_samples(since, CHART_HOURS * 3600 / 240)
@@ -199,7 +205,27 @@ class FleetScreen(FleetUIScreen):
             self.chart.set_points(
                 [(sample.at, sample.proofs_per_hour) for sample in samples],
                 totals.proofs_per_hour if totals.measured else None,
+                utc=self.console_app.preferences.now.utc,
             )
+
+    async def _pull_trends(self) -> None:
+        """Read the trends of a few visible rows at a time, where the column is shown."""
+        if not self.table.shows("trend"):
+            return
+        now = self.state.now()
+        stale = [
+            item
+            for item in self.table.visible_ids()
+            if now - self._trend_at.get(item, float("-inf")) > TREND_SECONDS * self.state.speed
+        ]
+        for instance_id in stale[:TRENDS_AT_ONCE]:
+            since = now - CHART_HOURS * 3600
+            samples = await self.console_app.store.samples(instance_id, since)
+            points = reduce_points([(s.at, s.proofs_per_hour) for s in samples], TREND_POINTS)
+            self.table.trends[instance_id] = tuple(value for _, value in points)
+            self._trend_at[instance_id] = now
+        if stale:
+            self.table.repaint_changed()
 
     # -- the table -----------------------------------------------------------------------------
 
@@ -238,13 +264,15 @@ class FleetScreen(FleetUIScreen):
         self.table.move(pages * max(self.table.page - 1, 1))
 
     def action_open(self) -> None:
-        """Show the details: the pane when there is one, else a screen."""
-        if self.table.cursor_id is None:
-            return
-        if self.inspector.display and self.inspector.size.height:
-            self.inspector.focus()
-        else:
-            self.app.push_screen(DetailsScreen(self.table.cursor_id))
+        """Show the instance's page."""
+        if self.table.cursor_id is not None:
+            page = InstanceScreen(self.table.cursor_id, ascii_only=self.glyphs.ascii_only)
+            self.app.push_screen(page)
+
+    def action_raw(self) -> None:
+        """Show all that is known of it as JSON."""
+        if self.table.cursor_id is not None:
+            self.app.push_screen(RawScreen(self.table.cursor_id))
 
     def action_next_pane(self) -> None:
         """Go into the log pane, else into the inspector."""

@@ -1,5 +1,7 @@
 """Failures grouped by signature, and activity: intents, audit, events."""
 
+from functools import partial
+
 from textual.app import ComposeResult
 
 from fleetui.console import figures
@@ -31,7 +33,13 @@ class ListScreen(FleetUIScreen):
 
     def on_mount(self) -> None:
         """The lines scroll."""
+        super().on_mount()
         self.query_one(LinesView).focus()
+
+    @property
+    def inner_width(self) -> int:
+        """The cells a line may take."""
+        return self.query_one(LinesView).inner_width
 
     def on_lines_view_leave(self) -> None:
         """Back to the fleet."""
@@ -46,7 +54,9 @@ class ListScreen(FleetUIScreen):
 
 
 class FailuresScreen(ListScreen):
-    """Screen 4: what is wrong, grouped; enter shows a group's instances in the fleet."""
+    """Screen 4: what is wrong, grouped; enter goes to the line that proves it."""
+
+    scopes = ("failures",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +91,10 @@ class FailuresScreen(ListScreen):
                 (fit(hosts, 10), "strong"), (last, "dim"),
             ])  # fmt: skip
             lines += [[("  " + text, "text")] for text in wrap(group.summary, width - 2)[:2]]
+            for evidence in group.evidence[:2]:
+                where = evidence.source + (f":{evidence.line}" if evidence.line else "")
+                lines.append([("  " + fit(where, width - 2).rstrip(), "key")])
+                lines += [[("    " + t, "dim")] for t in wrap(evidence.text, width - 4)[:1]]
             ids = " ".join(str(item) for item in group.instance_ids)
             lines += [[("  " + text, "key")] for text in wrap(ids, width - 2)[:3]]
             lines += [
@@ -99,7 +113,13 @@ class FailuresScreen(ListScreen):
         self._draw()
 
     def on_lines_view_chosen(self) -> None:
-        """Show the group in the fleet."""
+        """Go to the line that proves the newest of the group."""
+        if self._groups:
+            group = self._groups[self._chosen]
+            self.console_app.show_evidence(group.newest_id, group.newest)
+
+    def action_members(self) -> None:
+        """Show the group's instances in the fleet."""
         if self._groups:
             category = self._groups[self._chosen].category
             self.app.pop_screen()
@@ -112,6 +132,7 @@ class ActivityScreen(ListScreen):
     async def pull(self) -> None:
         """Read intents, audit and events."""
         store = self.console_app.store
+        clock = partial(figures.clock_time, utc=self.console_app.preferences.now.utc)
         intents = await store.intents(limit=50)
         audit = await store.audit(limit=100)
         events = await store.events(limit=100)
@@ -119,7 +140,7 @@ class ActivityScreen(ListScreen):
         for intent in intents:
             tone = INTENT_TONES.get(intent.state, "active")
             lines.append([
-                (figures.clock_time(intent.created_at) + "  ", "dim"),
+                (clock(intent.created_at) + "  ", "dim"),
                 (fit(intent.verb.value, 16), "strong"), (fit(str(intent.instance_id), 12), "key"),
                 (fit(intent.state.value, 11), tone), (fit(intent.actor, 20) + " ", "text"),
                 (intent.result or intent.reason, "dim"),
@@ -129,7 +150,7 @@ class ActivityScreen(ListScreen):
         lines += [[], [("audit", "title bold")]]
         for entry in audit:
             lines.append([
-                (figures.clock_time(entry.at) + "  ", "dim"), (fit(entry.event, 16), "strong"),
+                (clock(entry.at) + "  ", "dim"), (fit(entry.event, 16), "strong"),
                 (fit(str(entry.instance_id or ""), 12), "key"),
                 (fit(entry.actor, 20) + " ", "text"),
                 ((entry.verb.value + " ") if entry.verb else "", "text"), (entry.detail, "dim"),
@@ -139,7 +160,7 @@ class ActivityScreen(ListScreen):
         lines += [[], [("events", "title bold")]]
         for event in events:
             lines.append([
-                (figures.clock_time(event.at) + "  ", "dim"), (fit(event.kind, 16), "strong"),
+                (clock(event.at) + "  ", "dim"), (fit(event.kind, 16), "strong"),
                 (fit(str(event.instance_id or ""), 12), "key"), (event.text, "text"),
             ])  # fmt: skip
         if not events:

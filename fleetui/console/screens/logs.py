@@ -12,6 +12,7 @@ from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.log_pane import LogPane
 from fleetui.domain.clock import Clock
+from fleetui.domain.finding import Evidence
 from fleetui.domain.stream import StreamId
 from fleetui.store.interface import ViewerStore
 
@@ -19,16 +20,28 @@ ONE, MERGED, ERRORS = "one", "merged", "errors"
 
 
 class LogsScreen(FleetUIScreen):
-    """Screen 3. `mode` is `one`, `merged` or `errors`; `ids` are whose logs are shown."""
+    """Screen 3. `mode` is `one`, `merged` or `errors`; `ids` are whose logs are shown.
+
+    With a `place` the first one's log is opened at that line.
+    """
 
     scope = "log"
     scopes = ("logs",)
 
-    def __init__(self, clock: Clock, glyphs: Glyphs, keymap: Keymap, *, ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        glyphs: Glyphs,
+        keymap: Keymap,
+        *,
+        ids: Sequence[int],
+        place: Evidence | None = None,
+    ) -> None:
         super().__init__()
         self.ids = list(ids)
         self.mode = MERGED if len(self.ids) > 1 else ONE
         self.pane = LogPane(clock, glyphs, keymap)
+        self._place = place
         self._shown: tuple[str, tuple[int, ...]] | None = None
 
     def compose(self) -> ComposeResult:
@@ -56,6 +69,9 @@ class LogsScreen(FleetUIScreen):
             await self._open(app.store)
             self._shown = wanted
         await self.pane.advance()
+        if self._place is not None:
+            place, self._place = self._place, None
+            await self.pane.jump(place.source, place.generation, place.offset)
 
     async def _open(self, store: ViewerStore) -> None:
         rows = self.console_app.state.rows

@@ -29,6 +29,7 @@ class Chart(Widget):
         *,
         tone: str = "ok",
         ascii_only: bool = False,
+        digits: int = 1,
         monotonic: Callable[[], float] = time.monotonic,
         id: str | None = None,  # noqa: A002 - textual's own name
     ) -> None:
@@ -36,6 +37,8 @@ class Chart(Widget):
         self._title = title
         self._tone = tone
         self._ascii = ascii_only
+        self._digits = digits
+        self._window = ""
         self._monotonic = monotonic
         self._points: tuple[Point, ...] | None = None
         self._head: list[Piece] = [(f" {title}  ", "title bold"), ("loading", "dim")]
@@ -43,27 +46,36 @@ class Chart(Widget):
         self._drawn_at = float("-inf")
         self._lines: list[list[Piece]] = []
         self._busy = False
+        self._utc = False
 
-    def set_points(self, points: Sequence[Point], newest: float | None) -> None:
+    def set_points(
+        self, points: Sequence[Point], newest: float | None, *, utc: bool = False
+    ) -> None:
         """Set the points (epoch seconds, value or unknown), oldest first, and the value now.
 
         Points are means over steps of time: without a value now the last one is labelled so.
         """
         self._points = tuple(points)
+        self._utc = utc
         mean = next((value for _, value in reversed(points) if value is not None), None)
         figure: list[Piece] = [("nothing measured yet", "dim")]
         if newest is not None:
-            figure = [(f"{newest:.1f}", f"{self._tone} bold")]
+            figure = [(f"{newest:.{self._digits}f}", f"{self._tone} bold")]
         elif mean is not None:
-            figure = [(f"avg {mean:.1f}", self._tone)]
-        head = [(f" {self._title}  ", "title bold"), *figure]
+            figure = [(f"avg {mean:.{self._digits}f}", self._tone)]
+        window: list[Piece] = [(f"{self._window}  ", "dim")] if self._window else []
+        head = [(f" {self._title}  ", "title bold"), *window, *figure]
         if head != self._head:
             self._head = head
             self.refresh(Region(0, 0, self.size.width, 1))
 
+    def set_window(self, name: str) -> None:
+        """Say over what time the points go, beside the title."""
+        self._window = name
+
     def advance(self) -> None:
         """Start a redraw in a thread when there is a reason to."""
-        wanted = (self._points, self.size)
+        wanted = (self._points, self.size, self._utc)
         if (
             self._busy
             or self._points is None
@@ -79,14 +91,14 @@ class Chart(Widget):
         self.run_worker(self._redraw(), name=f"chart {self.id}", group="chart", exit_on_error=False)
 
     async def _redraw(self) -> None:
-        points, size = self._points or (), self.size
+        points, size, utc = self._points or (), self.size, self._utc
         try:
             lines = await asyncio.to_thread(self._draw, points, size.width, size.height)
-            self._lines, self._drawn_for = lines, (points, size)
+            self._lines, self._drawn_for = lines, (points, size, utc)
             self.refresh()
         except Exception as error:  # noqa: BLE001 - a chart that cannot be drawn must not end the app
             self._lines = [[(f"no chart: {type(error).__name__}", "dim")]]
-            self._drawn_for = (points, size)
+            self._drawn_for = (points, size, utc)
             self.refresh()
         finally:
             self._drawn_at = self._monotonic()
@@ -94,7 +106,9 @@ class Chart(Widget):
 
     def _draw(self, points: tuple[Point, ...], width: int, height: int) -> list[list[Piece]]:
         with _FIGURE_LOCK:
-            return draw_chart(points, width, height - 1, tone=self._tone, ascii_only=self._ascii)
+            return draw_chart(
+                points, width, height - 1, tone=self._tone, ascii_only=self._ascii, utc=self._utc
+            )
 
     def render_line(self, y: int) -> Strip:
         """Return the title with its figure, or one line of the newest drawing."""

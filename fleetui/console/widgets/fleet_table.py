@@ -1,7 +1,7 @@
 """The fleet table: line API, keyed by id, painting only the visible rows that changed."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 from textual.events import Click
@@ -71,7 +71,7 @@ class FleetTable(ScrollView, can_focus=True):
         self.lines: list[Line] = []
         self.order: list[int] = []
         self.marks = Marks()
-        self.trends: Mapping[int, tuple[float | None, ...]] = {}
+        self.trends: dict[int, tuple[float | None, ...]] = {}
         self.cursor_id: int | None = None
         self.pinned = False
         """While a dialog is open the order is frozen, so that nothing moves under it."""
@@ -105,6 +105,10 @@ class FleetTable(ScrollView, can_focus=True):
     def hidden_columns(self) -> int:
         """How many of the chosen columns have no room."""
         return self._layout.hidden
+
+    def shows(self, name: str) -> bool:
+        """Tell whether a column has room now."""
+        return any(column.name == name for column, _ in self._layout.columns)
 
     @property
     def order_waits(self) -> bool:

@@ -155,7 +155,12 @@ def _loop(clues: Clues) -> Iterator[Finding]:
 
 def _fallen_uptime(clues: Clues, *, told: bool) -> Iterator[Finding]:
     """Read restarts that only the falling uptime shows; `told` says that a log tells of a loop."""
-    starts = [one for one in clues.case.daemon_starts if not _was_asked_for(clues, one.at)]
+    since = _begin_of_work(clues)
+    starts = [
+        one
+        for one in clues.case.daemon_starts
+        if since is not None and one.at >= since and not _was_asked_for(clues, one.at)
+    ]
     shown = [
         remark("status", f"uptime shows a start, {one.jobs} proof(s) under way before", one.at)
         for one in starts[-_LOOP_STARTS:]
@@ -184,6 +189,17 @@ def _fallen_uptime(clues: Clues, *, told: bool) -> Iterator[Finding]:
         summary=f"The daemon was started anew while {newest.jobs} proof(s) were under way, and "
         "nobody asked for it here; it runs again",
     )
+
+
+def _begin_of_work(clues: Clues) -> float | None:
+    """Return since when the daemon should stay: the benchmark starts several, one after another."""
+    begin = None
+    for span in reversed(clues.case.spans):
+        if span.stage is Stage.RUNNING:
+            begin = span.started_at
+        elif span.stage is not Stage.DAEMON_RESTART:
+            return begin
+    return begin if clues.case.spans else float("-inf")
 
 
 def _srs(clues: Clues) -> Iterator[Finding]:
