@@ -410,3 +410,26 @@ def test_each_fall_of_the_uptime_is_one_start(answers: list[tuple[float, bool]])
         known.take(DaemonStatus(uptime_secs=uptime, at=at), 1)
     assert len(known.starts) == min(1 + falls, 16)
     assert not any(one.is_first for one in list(known.starts)[1:])
+
+
+def test_processes_listed_before_the_benchmark_began_prove_nothing() -> None:
+    begun = fact("mark.bench_start", 40.0, kind="setup")
+    early = msgspec.structs.replace(IDLE, at=NOW - 45.0)
+    late = msgspec.structs.replace(IDLE, at=NOW - 5.0)
+    assert diagnose(case(Stage.WARMUP, facts=(begun,), probe=early)) == ()
+    assert first(diagnose(case(Stage.WARMUP, facts=(begun,), probe=late))) == "stage_stalled"
+    grown = (tail("bench", "submitting proof", 1.0),)
+    assert diagnose(case(Stage.WARMUP, facts=(begun,), probe=late, tails=grown)) == ()
+
+
+def test_a_daemon_that_is_about_to_serve_may_refuse() -> None:
+    refused = fact("grpc_connection_refused.go", 100.0, kind="curio", line=3)
+    starting = fact("mark.daemon_starting", 110.0)
+    ready = fact("mark.daemon_ready", 90.0, line=2)
+    assert diagnose(case(Stage.RUNNING, facts=(refused, starting, ready))) == ()
+    assert diagnose(case(Stage.RUNNING, facts=(refused, starting))) == ()
+    alone = case(Stage.RUNNING, facts=(refused,))
+    assert first(diagnose(alone)) == "grpc_connection_refused"
+    old = fact("mark.daemon_ready", 200.0, line=2)
+    died = case(Stage.RUNNING, facts=(refused, fact("mark.daemon_starting", 210.0), old))
+    assert first(diagnose(died)) == "grpc_connection_refused"

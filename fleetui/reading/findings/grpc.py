@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 
 from fleetui.domain.finding import Finding
+from fleetui.domain.stage import Stage
+from fleetui.domain.stream import Fact
 from fleetui.reading.findings.clues import Clues, make, quote
 
 _SIZES = re.compile(
@@ -11,6 +13,8 @@ _SIZES = re.compile(
     r"|\((?P<got>\d+) vs\.? (?P<most>\d+)\)"
 )
 _MIB = 1 << 20
+_GRACE_SECONDS = 60.0
+"""How long curio may be up before its daemon says that it starts."""
 
 
 def look(clues: Clues) -> Iterator[Finding]:
@@ -26,7 +30,7 @@ def _refused(clues: Clues) -> Iterator[Finding]:
     last = facts[-1]
     # Clients poll while the daemon starts: refusals before the first answer mean nothing.
     answered = clues.followed(last, "mark.request", "mark.proof_passed", "mark.throughput")
-    if answered is not None:
+    if answered is not None or _is_starting(clues, last):
         return
     running = clues.process("cuzk-daemon")
     state = "" if running is None else "although a daemon runs" if running else "and no daemon runs"
@@ -38,6 +42,22 @@ def _refused(clues: Clues) -> Iterator[Finding]:
         summary=f"Nothing accepts connections at the daemon's address {state}".rstrip()
         + f": {quote(last.text)}",
     )
+
+
+def _is_starting(clues: Clues, refused: Fact) -> bool:
+    """Live only: whether curio asks a daemon that is just about to serve."""
+    case = clues.case
+    if not case.live or refused.kind != "curio" or refused.at is None:
+        return False
+    ready = clues.last("mark.daemon_ready")
+    if ready is not None and ready.at is not None and ready.at >= refused.at:
+        return True
+    started = clues.last("mark.daemon_starting")
+    begun = started.at if started is not None else None
+    if begun is not None and (ready is None or (ready.at or 0.0) < begun):
+        return case.now - begun <= case.stage_limits.get(Stage.DAEMON_START, _GRACE_SECONDS)
+    first = clues.facts("grpc_connection_refused")[0].at
+    return first is not None and case.now - first <= _GRACE_SECONDS
 
 
 def _too_large(clues: Clues) -> Iterator[Finding]:

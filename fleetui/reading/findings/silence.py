@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fleetui.domain.finding import Evidence, Finding
 from fleetui.domain.host import Process, SshState
 from fleetui.domain.stage import Stage
+from fleetui.domain.stream import Fact
 from fleetui.reading.findings.clues import Clues, is_after, make, proof_of, remark, tail_proof
 
 _WORKERS = (
@@ -16,6 +17,8 @@ _WORKERS = (
 )  # fmt: skip
 _SHELLS = ("entrypoint", "onstart", "benchmark.sh")
 _IDLE_PERCENT = 5.0
+_SETTLE_SECONDS = 10.0
+"""How long after its last sign a process must be missing."""
 _IDLE_PAID_SECONDS = 900.0
 
 
@@ -43,7 +46,7 @@ def _abandoned(clues: Clues) -> Iterator[Finding]:
     if probe is None or not probe.processes or begun is None:
         return
     ended = [*clues.facts("bench_script_failed"), *clues.rule("mark.throughput")]
-    if any(is_after(fact, begun) for fact in ended):
+    if any(is_after(fact, begun) for fact in ended) or _looked_too_early(clues, begun):
         return
     if clues.process(*_WORKERS) is not False or _gpus_idle(clues) is False:
         return
@@ -61,6 +64,16 @@ def _abandoned(clues: Clues) -> Iterator[Finding]:
         f"process is left, the GPU is idle, and the entrypoint is alone{waits}"
         + (f"; last line of {tail.source}: {tail.last_text}" if tail is not None else ""),
     )
+
+
+def _looked_too_early(clues: Clues, begun: Fact) -> bool:
+    """Live only: whether the processes were listed before the newest sign of the benchmark."""
+    case = clues.case
+    if not case.live or case.probe is None or case.probe.at is None:
+        return False
+    signs = [tail.grown_at for tail in case.tails if tail.kind in ("bench", "daemon")]
+    newest = max((at for at in (begun.at, *signs) if at is not None), default=0.0)
+    return case.probe.at < newest + _SETTLE_SECONDS
 
 
 def _silent(clues: Clues) -> Iterator[Finding]:
