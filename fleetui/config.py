@@ -11,6 +11,7 @@ import msgspec
 import platformdirs
 
 from fleetui.domain.clock import parse_clock
+from fleetui.domain.policy import Policy
 
 DEFAULT_API_URL = "https://console.vast.ai"
 
@@ -59,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log_megabytes_per_instance: int = 64
     blast_radius_instances: int = 10
     blast_radius_share: float = 0.2
+    policy: Policy = Policy()
     read_only: bool = False
     ascii_only: bool = False
     theme: str = ""

@@ -47,6 +47,10 @@ class HealthBoard:
         """Say that a part works."""
         self._troubles.pop(part, None)
 
+    def in_trouble(self, part: Part) -> bool:
+        """Whether a part is in trouble now."""
+        return part in self._troubles
+
     def walked(self, result: WalkResult) -> None:
         """Count a walk, and its rows that could not be read in full."""
         walk = result.walk

@@ -7,6 +7,7 @@ from fleetui.domain.finding_record import FleetFinding
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import Event
 from fleetui.domain.money import Spend
+from fleetui.domain.policy import Proposal
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import Sample
 from fleetui.domain.stage import Stage
@@ -37,6 +38,7 @@ class Pending:
         self._samples: deque[Sample] = deque(maxlen=SAMPLE_LIMIT)
         self._fleet_findings: tuple[FleetFinding, ...] | None = None
         self._spend: dict[tuple[int, int, Stage], Spend] = {}
+        self._proposals: tuple[Proposal, ...] | None = None
         self._walk: Walk | None = None
         self.size = 0
         self.pushed_out = 0
@@ -51,6 +53,7 @@ class Pending:
             or self._events
             or self._samples
             or self._spend
+            or self._proposals is not None
             or self._walk
             or self._fleet_findings is not None
         )
@@ -104,6 +107,10 @@ class Pending:
             held = self._spend.get(key)
             self._spend[key] = item if held is None else held.plus(item)
 
+    def set_proposals(self, proposals: tuple[Proposal, ...]) -> None:
+        """Set what the policy proposes now."""
+        self._proposals = proposals
+
     def set_walk(self, walk: Walk) -> None:
         """Set the newest walk."""
         self._walk = walk
@@ -123,6 +130,7 @@ class Pending:
             samples=tuple(self._samples),
             spend=tuple(self._spend.values()),
             fleet_findings=self._fleet_findings,
+            proposals=self._proposals,
             walk=self._walk,
             health=health,
         )
@@ -131,6 +139,7 @@ class Pending:
         self._events.clear()
         self._samples.clear()
         self._fleet_findings = None
+        self._proposals = None
         self._walk = None
         return batch
 

@@ -19,6 +19,7 @@ from fleetui.collector.host_keys import HostKeyKeeper
 from fleetui.collector.intents import Executor
 from fleetui.collector.lifetime import End
 from fleetui.collector.machine_memory import MachineMemory
+from fleetui.collector.policy import PolicyRunner
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.restart import recall_restarts
 from fleetui.collector.settings import CollectorSettings
@@ -276,6 +277,16 @@ async def _start_parts(
         window_seconds=BLAST_WINDOW_SECONDS,
         earlier=resumed.work_ended_at,
     )
+    runner = PolicyRunner(
+        store,
+        settings.policy,
+        fleet=fleet,
+        walks=walks,
+        standing=standing,
+        publisher=publisher,
+        health=health,
+        clock=settings.clock,
+    )
     executor = Executor(
         store, lease, tools, blast_radius=blast_radius, publisher=publisher, health=health
     )
@@ -291,6 +302,7 @@ async def _start_parts(
     memory = MachineMemory(fleet, publisher, settings.clock)
     _start(group, "machines", memory.run(store))
     _start(group, "survey", Survey(fleet, publisher, settings.clock).run(store))
+    _start(group, "policy", runner.run())
     _start(group, "intents", executor.run())
     if settings.auto:
         _start(group, "lifetime", _end_after_viewers(store, settings.viewer_patience_seconds))

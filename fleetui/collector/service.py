@@ -82,6 +82,7 @@ def collector_settings(
         holder=f"{platform.node()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         walk_interval_seconds=settings.walk_interval_seconds,
         snapshot_seconds=settings.snapshot_seconds,
+        policy=settings.policy,
         blast_radius_instances=settings.blast_radius_instances,
         blast_radius_share=settings.blast_radius_share,
         auto=auto,

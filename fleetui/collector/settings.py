@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fleetui.domain.clock import Clock
+from fleetui.domain.policy import Policy
 from fleetui.profiles.model import Profile
 from fleetui.ssh.settings import SshSettings
 from fleetui.store.log_budget import LogBudget
@@ -38,6 +39,7 @@ class CollectorSettings:
     verify_deadline_seconds: float = 60.0
     script_timeout_seconds: float = 300.0
     snapshot_seconds: float = 20.0
+    policy: Policy = field(default_factory=Policy)
     blast_radius_instances: int = 10
     blast_radius_share: float = 0.2
     auto: bool = False

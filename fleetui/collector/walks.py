@@ -69,6 +69,10 @@ class Walks:
             await self._news.wait()
         return True
 
+    def lists(self, instance_id: int) -> bool:
+        """Whether the newest complete walk listed it."""
+        return instance_id in self._listed
+
     async def run(self) -> None:
         """Walk until cancelled."""
         while True:

@@ -178,6 +178,11 @@ class Watcher:
         return self.sink.daemon_status
 
     @property
+    def newest_reading(self) -> Reading | None:
+        """The newest reading."""
+        return self._reading
+
+    @property
     def stage(self) -> Stage | None:
         """The stage of the newest reading."""
         return self._reading.stage if self._reading is not None else None

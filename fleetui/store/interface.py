@@ -19,6 +19,7 @@ from fleetui.domain.finding_record import (
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
 from fleetui.domain.money import Spend, SpendTotal
+from fleetui.domain.policy import Proposal
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.snapshot import Snapshot
@@ -88,6 +89,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     samples: Sequence[Sample] = ()
     fleet_findings: Sequence[FleetFinding] | None = None
     spend: Sequence[Spend] = ()
+    proposals: Sequence[Proposal] | None = None
     walk: Walk | None = None
     health: CollectorHealth | None = None
 
@@ -149,6 +151,9 @@ class ViewerStore(Protocol):
     async def positions(self) -> tuple[StreamPosition, ...]:
         """Return every stream's stored position, the most recently written first."""
 
+    async def log_bytes(self, stream: StreamId, generation: int) -> tuple[LogChunk, ...]:
+        """Return the stored bytes of a generation in order, with the times they came at."""
+
     async def log_at(self, stream: StreamId, at: float) -> tuple[int, int] | None:
         """Return generation and offset of the oldest stored byte that arrived at `at` or later."""
 
@@ -170,6 +175,9 @@ class ViewerStore(Protocol):
 
     async def standing(self) -> Standing:
         """Return protected instances and blacklisted machines."""
+
+    async def proposals(self) -> tuple[Proposal, ...]:
+        """Return what the owner's rules propose now."""
 
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""
@@ -251,9 +259,6 @@ class CollectorStore(ViewerStore, Protocol):
             FenceLostError: somebody else holds the lease.
             StoreFullError: the disk is full; nothing was written.
         """
-
-    async def log_bytes(self, stream: StreamId, generation: int) -> tuple[LogChunk, ...]:
-        """Return the stored bytes of a generation in order, to rebuild a reading after a start."""
 
     async def inventory(self) -> tuple[tuple[Instance, float], ...]:
         """Return the live instances with the time each row was last seen."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from fleetui.store import (
     finding_tables,
     machine_marks,
+    proposal_tables,
     snapshot_tables,
     spend_tables,
     standing_tables,
@@ -196,6 +197,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         *snapshot_tables.TABLES,
         *spend_tables.TABLES,
         *standing_tables.TABLES,
+        *proposal_tables.TABLES,
     ),
 )
 """What brings a file from each version to the next; an empty one is of version 0.

@@ -17,6 +17,7 @@ from fleetui.domain.finding_record import (
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
 from fleetui.domain.money import Spend, SpendTotal
+from fleetui.domain.policy import Proposal
 from fleetui.domain.reading import Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.snapshot import Snapshot
@@ -31,6 +32,7 @@ from fleetui.store import (
     log_budget,
     log_reading,
     machine_marks,
+    proposal_tables,
     retention,
     sample_tables,
     snapshot_tables,
@@ -191,6 +193,10 @@ class SqliteStore:
 
         await self._fenced(lease, write)
 
+    async def proposals(self) -> tuple[Proposal, ...]:
+        """Return what the owner's rules propose now."""
+        return await self._database.read(proposal_tables.read_proposals)
+
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""
         return await self._database.read(lambda raw: spend_tables.read_spend(raw, since_day))
@@ -342,6 +348,7 @@ class SqliteStore:
             )
             sample_tables.write_samples(raw, batch.samples)
             spend_tables.write_spend(raw, batch.spend)
+            proposal_tables.write_proposals(raw, batch.proposals)
             retention.prune(raw, batch.at)
             return revision
 

@@ -11,11 +11,12 @@ from fleetui.domain.finding_record import (
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent
 from fleetui.domain.money import Spend
+from fleetui.domain.policy import Proposal
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.snapshot import Snapshot
 from fleetui.domain.standing import Standing
-from fleetui.domain.stream import StreamId, StreamPosition
+from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.store.interface import CollectorHealth, FleetView, LogWindow, StoreError
 
 
@@ -35,6 +36,7 @@ class MemoryStore:
         self.fleet_sample_list: list[FleetSample] = []
         self.event_list: list[Event] = []
         self.spend_list: list[Spend] = []
+        self.proposal_list: tuple[Proposal, ...] = ()
         self.standing_orders = Standing()
         self.intent_list: list[Intent] = []
         self.audit_list: list[AuditEntry] = []
@@ -180,6 +182,18 @@ class MemoryStore:
     async def standing(self) -> Standing:
         await self._ready()
         return self.standing_orders
+
+    async def log_bytes(self, stream: StreamId, generation: int) -> tuple[LogChunk, ...]:
+        await self._ready()
+        newest, data = self.logs[stream]
+        if generation != newest:
+            return ()
+        at = self.written_at.get(stream, 0.0)
+        return (LogChunk(stream=stream, generation=newest, offset=0, data=bytes(data), at=at),)
+
+    async def proposals(self) -> tuple[Proposal, ...]:
+        await self._ready()
+        return self.proposal_list
 
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         await self._ready()
