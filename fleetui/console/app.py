@@ -691,6 +691,11 @@ class FleetApp(DiffOutputApp):
         self.action_show_fleet()
         self.push_screen(screen)
 
+    def leave(self, screen: FleetUIScreen) -> None:
+        """Go back from a screen, unless it has been left already."""
+        if self.screen is screen and screen is not self.fleet_screen:
+            self.pop_screen()
+
     def action_undo(self) -> None:
         """Take back what is pending."""
         if self.pending is None:
@@ -715,6 +720,8 @@ class FleetApp(DiffOutputApp):
 
     def action_leave(self) -> None:
         """Back one level; at the top, quit. A pending destroy makes it ask once."""
+        if self.fleet_screen not in self.screen_stack:
+            return
         if self.screen is not self.fleet_screen:
             self.pop_screen()
         elif self.fleet_screen.step_back():

@@ -9,6 +9,8 @@ from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
 
+from fleetui.domain.text import sanitise
+
 Piece = tuple[str, str]
 """A text and its tone, `tone` or `tone bold` or `tone@ground`."""
 
@@ -49,8 +51,15 @@ class Paint(msgspec.Struct, frozen=True):
         return self.tones[words[0]] + behind + extra
 
     def segments(self, pieces: Iterable[Piece], ground: str = "") -> list[Segment]:
-        """Turn pieces into segments; the texts are drawn as they are, never as markup."""
-        return [Segment(text, self.style(tone, ground)) for text, tone in pieces if text]
+        """Turn pieces into segments; the texts are drawn as they are, never as markup.
+
+        The last door before the terminal: whatever is not printable is taken out here, too.
+        """
+        return [
+            Segment(text if text.isprintable() else sanitise(text), self.style(tone, ground))
+            for text, tone in pieces
+            if text
+        ]
 
     def strip(self, pieces: Iterable[Piece], width: int, ground: str = "") -> Strip:
         """Turn pieces into one line of exactly `width` cells."""

@@ -150,8 +150,8 @@ class InstanceScreen(FleetUIScreen):
         return lines
 
     def on_lines_view_leave(self) -> None:
-        """Back to the fleet."""
-        self.app.pop_screen()
+        """Back to where this was opened."""
+        self.console_app.leave(self)
 
     def action_raw(self) -> None:
         """Show all that is known as it is kept."""

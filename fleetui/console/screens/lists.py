@@ -42,8 +42,8 @@ class ListScreen(FleetUIScreen):
         return self.query_one(LinesView).inner_width
 
     def on_lines_view_leave(self) -> None:
-        """Back to the fleet."""
-        self.app.pop_screen()
+        """Back to where this was opened."""
+        self.console_app.leave(self)
 
     def put(self, lines: list[Line]) -> None:
         """Show lines in what the terminal can draw."""

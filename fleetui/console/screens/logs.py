@@ -115,8 +115,8 @@ class LogsScreen(FleetUIScreen):
         self.console_app.wake()
 
     def on_log_pane_close(self) -> None:
-        """Back to the fleet."""
-        self.app.pop_screen()
+        """Back to where this was opened."""
+        self.console_app.leave(self)
 
     def on_log_pane_full(self) -> None:
         """It has the whole screen already."""

@@ -125,5 +125,5 @@ class PulseScreen(FleetUIScreen):
         return lines
 
     def on_lines_view_leave(self) -> None:
-        """Back to the fleet."""
-        self.app.pop_screen()
+        """Back to where this was opened."""
+        self.console_app.leave(self)
