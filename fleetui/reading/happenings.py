@@ -19,12 +19,17 @@ _FAILS: dict[str, frozenset[Stage]] = {
 }
 """Which stages a failing line can end, by its signal."""
 
-FREQUENT = frozenset(
+_JOB = frozenset(
     {
-        "file_wanted", "file_progress", "file_fetched", "file_checked", "input_progress",
-        "request", "job_queued",
+        "request", "job_queued", "job_dispatched", "partition_synthesised", "partition_proved",
+        "job_assembled", "proof_done",
     }
 )  # fmt: skip
+"""Each proves that the daemon works on a job; whoever comes late sees only the later ones."""
+
+FREQUENT = _JOB | {
+    "file_wanted", "file_progress", "file_fetched", "file_checked", "input_progress",
+}  # fmt: skip
 """Signals of lines that come in crowds; one of a kind in a row is enough."""
 
 
@@ -40,7 +45,7 @@ def happening_of(rule: Rule, fact: Fact) -> tuple[Happening, Stage | None, froze
             return Happening.DAEMON_STARTING, None, none
         case "params_failed":
             return Happening.PARAMS_FAILED, None, none
-        case "request" | "job_queued":
+        case signal if signal in _JOB:
             is_benchmark = _UUID.match(fact.fields.get("job", "")) is not None
             return (Happening.BENCHMARK_JOB if is_benchmark else Happening.FLEET_JOB), None, none
         case "single_result" if fact.fields.get("status", "").upper() != "COMPLETED":

@@ -17,6 +17,7 @@ from fleetui.domain.stage import Stage
 from fleetui.domain.stream import LogChunk, StreamId
 from fleetui.profiles.loader import load
 from fleetui.profiles.model import Profile
+from fleetui.reading.probe_output import parse_probe
 from fleetui.reading.reader import Reader
 from fleetui.reading.replay import Host, ReplayError, Step, feed_step, load_host, replay
 
@@ -165,6 +166,42 @@ def check_sanity(reading: Reading) -> None:
     if None not in (progress.eta_low_seconds, progress.eta_seconds, progress.eta_high_seconds):
         assert progress.eta_low_seconds <= progress.eta_seconds  # type: ignore[operator]  # all three are set together
         assert progress.eta_seconds <= progress.eta_high_seconds  # type: ignore[operator]  # all three are set together
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32))
+def test_who_comes_in_the_first_half_ends_where_the_others_do(
+    name: str, profile: Profile, seed: int
+) -> None:
+    """Long streams are first seen somewhere in their first half, and cut at will from there."""
+    dice = random.Random(seed)  # noqa: S311 - cuts are no secrets
+    host = load_host(HOSTS / name, profile)
+    ends: dict[str, int] = {}
+    for step in host.steps:
+        if step.chunk is not None:
+            ends[step.chunk.stream.path] = step.chunk.offset + len(step.chunk.data)
+    starts = {
+        path: dice.randint(0, end // 2) if end > 1000 else 0 for path, end in sorted(ends.items())
+    }
+    reader = Reader(profile, 0)
+    for step in recut(host, seed):
+        chunk = step.chunk
+        if chunk is not None:
+            late = max(starts[chunk.stream.path] - chunk.offset, 0)
+            if late >= len(chunk.data):
+                continue
+            chunk = msgspec.structs.replace(
+                chunk, offset=chunk.offset + late, data=chunk.data[late:]
+            )
+        feed_step(reader, Step(step.at, chunk, step.kind, step.status))
+    if host.sections:
+        reader.observe_probe(parse_probe(host.sections, host.ends_at))
+    reading = reader.reading(host.ends_at, live=False)
+    answer = expected(name)
+    assert reader.case(host.ends_at, live=False).stage == answer["stage_reached"]
+    assert benchmark_rate(reading) == answer.get("rate_proofs_per_hour")
+    check_sanity(reading)
 
 
 @pytest.mark.parametrize("name", NAMES)
