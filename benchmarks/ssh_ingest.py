@@ -61,6 +61,9 @@ class Counter:
         del position, kind
         self.received += len(chunk.data)
 
+    def lost(self, path: str, at: float) -> None:
+        """Ignore losses."""
+
     def probe(self, sections: Mapping[str, str], at: float) -> None:
         """Ignore looks."""
 

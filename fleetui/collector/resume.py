@@ -2,15 +2,19 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from fleetui.domain.instance import Instance
-from fleetui.domain.intent import IntentState
+from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.money import SpendTotal
 from fleetui.domain.reading import Reading
 from fleetui.domain.standing import Standing
 from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.reading.reader import Reader
+from fleetui.ssh.scripts import REPEATED_BYTES
 from fleetui.store.interface import CollectorStore
 
 INTENTS_READ = 1000
@@ -39,6 +43,8 @@ class Resumed:
     standing: Standing = field(default_factory=Standing)
     work_ended_at: tuple[float, ...] = ()
     """When the newest acts that end work were begun."""
+    stopping: frozenset[int] = frozenset()
+    """Instances whose last order of ours was a stop."""
     spent: dict[int, SpendTotal] = field(default_factory=dict)
     departed: dict[int, tuple[StreamPosition, ...]] = field(default_factory=dict)
     """Positions of gone instances: an id that is listed again goes on from there."""
@@ -48,7 +54,7 @@ async def load(store: CollectorStore) -> Resumed:
     """Load rows, positions and accepted host keys; bytes are read by `refeed`."""
     positions: dict[int, list[StreamPosition]] = defaultdict(list)
     for position in await store.positions():
-        positions[position.stream.instance_id].append(position)
+        positions[position.stream.instance_id].append(await _with_end(store, position))
     remains = [
         Remains(
             instance,
@@ -60,20 +66,45 @@ async def load(store: CollectorStore) -> Resumed:
     ]
     live = {remain.instance.instance_id for remain in remains}
     departed = {key: tuple(value) for key, value in positions.items() if key not in live}
+    intents = await store.intents(limit=INTENTS_READ)
     return Resumed(
         tuple(remains),
         await store.host_keys(),
         standing=await store.standing(),
         work_ended_at=tuple(
             intent.started_at
-            for intent in await store.intents(limit=INTENTS_READ)
+            for intent in intents
             if intent.verb.ends_work
             and intent.started_at is not None
             and intent.state is not IntentState.REFUSED
         ),
+        stopping=_stopped_by_us(intents),
         spent=await store.spend_totals(),
         departed=departed,
     )
+
+
+def _stopped_by_us(intents: Sequence[Intent]) -> frozenset[int]:
+    """Find the instances whose last order that was taken is a stop; the newest comes first."""
+    last: dict[int, Verb] = {}
+    for intent in intents:
+        taken = intent.state not in (IntentState.FAILED, IntentState.REFUSED)
+        if intent.verb in (Verb.STOP, Verb.START) and taken:
+            last.setdefault(intent.instance_id, intent.verb)
+    return frozenset(key for key, verb in last.items() if verb is Verb.STOP)
+
+
+async def _with_end(store: CollectorStore, position: StreamPosition) -> StreamPosition:
+    """Add the last stored bytes, by which a file rewritten meanwhile is known."""
+    window = await store.log_window(
+        position.stream,
+        generation=position.generation,
+        end=position.offset,
+        size=REPEATED_BYTES,
+    )
+    if window is None or window.offset + len(window.data) != position.offset:
+        return position
+    return msgspec.structs.replace(position, end=window.data)
 
 
 async def refeed(

@@ -62,6 +62,12 @@ class HostSink:
             self._reader.feed(chunk, kind)
         self.changed = True
 
+    def lost(self, path: str, at: float) -> None:
+        """Say in the timeline that bytes of a log could not be had."""
+        text = f"{path} was rotated away or removed before it was read to its end"
+        self._tell(Event(at=at, kind="log", text=sanitise(text), instance_id=self._instance_id))
+        self.changed = True
+
     def probe(self, sections: Mapping[str, str], at: float) -> None:
         """Take the answers of the host's tools."""
         probe = parse_probe(sections, at)
@@ -93,7 +99,7 @@ class HostSink:
                 text=sanitise(f"{words}{where}{detail}"),
                 instance_id=self._instance_id,
             )
-            self._events = [*self._events[-EVENT_LIMIT:], event]
+            self._tell(event)
         self.ssh_state = outcome.state
         self._reader.observe_ssh(outcome)
         self.changed = True
@@ -101,6 +107,9 @@ class HostSink:
     def host_key(self, instance_id: int, key: str) -> None:
         """Keep the key that the host showed at first use."""
         self._keep_host_key(instance_id, key)
+
+    def _tell(self, event: Event) -> None:
+        self._events = [*self._events[-EVENT_LIMIT:], event]
 
     def take_events(self) -> list[Event]:
         """Return and forget the timeline entries gathered."""

@@ -17,7 +17,9 @@ class StreamPosition(msgspec.Struct, frozen=True, kw_only=True):
 
     `generation` counts the lives of the file from 1 (a truncation or replacement starts the
     next). `file_identity` is what the host said of the file (device and inode). `offset` is the
-    next byte to read. `skipped` counts bytes of this generation left out on purpose.
+    next byte to read. `skipped` counts bytes of this generation left out on purpose. `end` are
+    the last bytes before `offset`, as far as known: they tell an appended file from a rewritten
+    one. The store need not keep them, for it holds the bytes themselves.
     """
 
     stream: StreamId
@@ -27,6 +29,7 @@ class StreamPosition(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0
     skipped: int = 0
     last_byte_at: float | None = None
+    end: bytes = b""
 
 
 class LogChunk(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,15 +17,20 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
     """The output of one command, with back-pressure: the host waits while nobody reads.
 
     At most about `_HIGH_WATER` plus one window of bytes are held. `errors` keeps the end of what
-    the command wrote to stderr. `exit_status` is known after the end.
+    the command wrote to stderr. `exit_status` is known after the end. A reader that waited for
+    `silence_seconds` is told so.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, silence_seconds: float | None = None) -> None:
         self._parts: list[bytes] = []
         self._held = 0
         self._paused = False
         self._ended = False
-        self._wake = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._silence = silence_seconds
+        self._waiting_since = 0.0
+        self._patrol: asyncio.TimerHandle | None = None
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
         self.errors = bytearray()
         self.exit_status: int | None = None
@@ -33,6 +38,7 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
     def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
         """Keep the channel for pausing."""
         self._channel = chan
+        self._watch_silence()
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
         """Hold the bytes until they are read."""
@@ -45,7 +51,8 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
         if self._held > _HIGH_WATER and not self._paused and self._channel is not None:
             self._paused = True
             self._channel.pause_reading()
-        self._wake.set()
+        if self._reader is not None:
+            self._wake()
 
     def exit_status_received(self, status: int) -> None:
         """Keep how the command ended."""
@@ -59,7 +66,9 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
         """Wake the reader: nothing more will come."""
         del exc
         self._ended = True
-        self._wake.set()
+        if self._patrol is not None:
+            self._patrol.cancel()
+        self._wake()
 
     def send(self, data: bytes) -> None:
         """Write to the command's stdin.
@@ -71,11 +80,19 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
             self._channel.write(data)
 
     async def read(self) -> bytes:
-        """Return what has come, waiting for the first byte; empty at the end."""
-        while not self._parts and not self._ended:
-            self._wake.clear()
-            await self._wake.wait()
-        data = b"".join(self._parts)
+        """Return what has come, waiting for the first byte; empty at the end.
+
+        Raises:
+            TimeoutError: nothing came for the time given as silence.
+        """
+        if not self._parts and not self._ended:
+            self._waiting_since = self._loop.time()
+            self._reader = self._loop.create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
         self._held = 0
         if self._paused and self._channel is not None:
@@ -83,10 +100,26 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
             self._channel.resume_reading()
         return data
 
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    def _watch_silence(self) -> None:
+        """Look now and then: a timer for each read would cost more than the read."""
+        if self._silence is None:
+            return
+        waited = self._loop.time() - self._waiting_since
+        if self._reader is not None and not self._reader.done() and waited > self._silence:
+            self._reader.set_exception(TimeoutError())
+        self._patrol = self._loop.call_later(self._silence / 4, self._watch_silence)
+
 
 @asynccontextmanager
 async def running(
-    connection: asyncssh.SSHClientConnection, command: str
+    connection: asyncssh.SSHClientConnection,
+    command: str,
+    *,
+    silence_seconds: float | None = None,
 ) -> AsyncIterator[ByteStream]:
     """Run a command; on leaving, its channel is closed, which ends its stdin and stdout.
 
@@ -98,7 +131,7 @@ async def running(
         asyncssh.Error: it refused to, or the connection is lost.
     """
     async with asyncio.timeout(OPEN_SECONDS):
-        stream = ByteStream()
+        stream = ByteStream(silence_seconds)
         channel, _ = await connection.create_session(
             lambda: stream, command, encoding=None, window=_WINDOW
         )

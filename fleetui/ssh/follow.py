@@ -7,7 +7,7 @@ import msgspec
 
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.profiles.model import glob_covers
-from fleetui.ssh.frames import Beat, FileFrame, Frame, FrameError, GoneFrame
+from fleetui.ssh.frames import Beat, FileFrame, Frame, FrameError, LostFrame
 from fleetui.ssh.scripts import REPEATED_BYTES
 from fleetui.ssh.settings import FollowPlan
 
@@ -42,7 +42,6 @@ class Positions:
         self._instance_id = instance_id
         self._plan = plan
         self._positions = dict(resume)
-        self._ends: dict[str, bytes] = {}
         self._kinds: dict[str, str | None] = {}
 
     @property
@@ -63,13 +62,11 @@ class Positions:
         ]
         alive.sort(key=lambda item: item[1].last_byte_at or 0.0, reverse=True)
         return "\n".join(
-            f"{position.file_identity} {position.offset} {path}\t{path}"
-            for path, position in alive[:limit]
+            f"{position.file_identity} {position.offset} {path}" for path, position in alive[:limit]
         )
 
     def restore(self, path: str, position: StreamPosition | None) -> None:
         """Go back to an earlier position: its bytes were not taken after all."""
-        self._ends.pop(path, None)
         if position is None:
             self._positions.pop(path, None)
         else:
@@ -82,16 +79,19 @@ class Positions:
             Rewritten: the bytes before the offset are not those read before.
             FrameError: the frame does not fit what was read before.
         """
-        if isinstance(frame, Beat):
+        if isinstance(frame, Beat | LostFrame):
             return None
         kind = self._kind(frame.path)
         if kind is None:
             return None
-        if isinstance(frame, GoneFrame):
-            return self._gone(frame, kind, at)
+        old = self._positions.get(frame.path)
+        if not isinstance(frame, FileFrame):
+            if old is None or not old.file_identity:
+                return None
+            gone = msgspec.structs.replace(old, file_identity="", kind=kind, end=b"")
+            return self._deliver(gone, b"", at)
         if not frame.whole:
             return None
-        old = self._positions.get(frame.path)
         position = self._place(frame, old, kind)
         if position is old and not frame.data:
             return None
@@ -105,18 +105,15 @@ class Positions:
             return self._begin(frame, kind, old.generation + 1)
         if frame.offset > old.offset:
             raise FrameError(f"bytes {old.offset} to {frame.offset} of {frame.path} are missing")
-        end = self._ends.get(frame.path, b"")
-        count = min(len(end), len(frame.before))
-        if count and end[-count:] != frame.before[-count:]:
-            self._ends.pop(frame.path, None)
+        count = min(len(old.end), len(frame.before))
+        if count and old.end[-count:] != frame.before[-count:]:
             self._positions[frame.path] = msgspec.structs.replace(
-                old, generation=old.generation + 1, offset=0, skipped=0
+                old, generation=old.generation + 1, offset=0, skipped=0, end=b""
             )
             raise Rewritten(frame.path)
         return old
 
     def _begin(self, frame: FileFrame, kind: str, generation: int) -> StreamPosition:
-        self._ends[frame.path] = frame.before
         return StreamPosition(
             stream=StreamId(self._instance_id, frame.path),
             kind=kind,
@@ -124,10 +121,10 @@ class Positions:
             file_identity=frame.identity,
             offset=frame.offset,
             skipped=frame.offset,
+            end=frame.before,
         )
 
     def _deliver(self, position: StreamPosition, data: bytes, at: float) -> Delivery:
-        path = position.stream.path
         chunk = LogChunk(
             stream=position.stream,
             generation=position.generation,
@@ -136,20 +133,22 @@ class Positions:
             at=at,
         )
         if data:
-            end = self._ends.get(path, b"")
-            self._ends[path] = (end + data[-REPEATED_BYTES:])[-REPEATED_BYTES:]
-            position = msgspec.structs.replace(
-                position, offset=position.offset + len(data), last_byte_at=at
+            position = StreamPosition(
+                stream=position.stream,
+                kind=position.kind,
+                generation=position.generation,
+                file_identity=position.file_identity,
+                offset=position.offset + len(data),
+                skipped=position.skipped,
+                last_byte_at=at,
+                end=(
+                    data[-REPEATED_BYTES:]
+                    if len(data) >= REPEATED_BYTES
+                    else (position.end + data)[-REPEATED_BYTES:]
+                ),
             )
-        self._positions[path] = position
+        self._positions[position.stream.path] = position
         return Delivery(chunk, position, position.kind)
-
-    def _gone(self, frame: GoneFrame, kind: str, at: float) -> Delivery | None:
-        old = self._positions.get(frame.path)
-        if old is None or not old.file_identity:
-            return None
-        self._ends.pop(frame.path, None)
-        return self._deliver(msgspec.structs.replace(old, file_identity="", kind=kind), b"", at)
 
     def _kind(self, path: str) -> str | None:
         if path not in self._kinds:

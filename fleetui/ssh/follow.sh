@@ -1,84 +1,167 @@
-# Follows log files and writes every new byte of them, framed, to stdout. POSIX sh, stat, dd or
-# tail, head and cat, sleep; writes nothing on the host and ends with the connection.
-# Parameters: MARK INTERVAL BEAT_ROUNDS CHUNK REPEAT FIRST MOST PATTERNS KNOWN
-#   MARK names this process in a process list; INTERVAL seconds between looks; BEAT_ROUNDS quiet
-#   looks before a heartbeat; CHUNK most new bytes of a file in one frame; REPEAT bytes before the
-#   offset sent once more, so that the reader notices a rewritten file; FIRST most bytes of a file
-#   at first sight; MOST files followed; PATTERNS globs, one a line; KNOWN lines "ID OFFSET PATH<TAB>PLACE".
+# Follows log files and writes every new byte of them, framed, to stdout. POSIX sh on Linux with
+# stat -c and dd or tail and head; writes nothing on the host and ends with the connection.
+# Parameters: CHUNK REPEAT FIRST MOST PATTERNS KNOWN ($0 names this process in a process list)
+#   CHUNK most new bytes of a file in one frame; REPEAT bytes before the offset sent once more, so
+#   that the reader notices a rewritten file; FIRST most bytes of a file at first sight; MOST files
+#   followed; PATTERNS globs, one a line; KNOWN lines "ID OFFSET PATH" of files followed before.
+# Orders on stdin: "ROUNDS SECONDS": so many looks with a pause of so many seconds between them.
 # Frames:
 #   @follow 1                                      first line
 #   @file ID SIZE OFFSET REPEATED LENGTH PATH      then REPEATED+LENGTH bytes and a line end, then
-#   @end ID SIZE                                   the file after the read: the bytes count only
-#                                                  when ID is the same and SIZE reaches their end
-#   @gone ID PATH                                  removed, all that was left of it has been read
-#   @beat                                          nothing else to say
-shift
-interval=$1
-beat_rounds=$2
-chunk=$3
-repeat=$4
-first=$5
-most=$6
-patterns=$7
-known=$8
-tab='	'
+#   @end ID SIZE                                   the bytes count only when SIZE reaches their end
+#   @lost ID PATH                                  no longer to be found: what it held beyond the
+#                                                  offset cannot be had
+#   @gone ID PATH                                  removed, nothing has its place
+#   @beat                                          the order is carried out
+# A file is read through a descriptor that stays open (4 to 9), so that a file that is renamed or
+# removed can be read to its end, and no byte of its successor is taken for its own.
+chunk=$1
+repeat=$2
+first=$3
+most=$4
+patterns=$5
+known=
 nl='
 '
+for line in 4 5 6 7 8 9; do eval "exec $line<&-"; done
 IFS=$nl
 set -f
+LC_ALL=C
+TZ=UTC0
+export LC_ALL TZ
 identity='%d:%i:%W'
-places=
+form="$identity %s %h %y %n"
+whole=16384
+free=456789
+held=$nl
+past=$nl
+away=
 shown=none
-quiet=0
 
-at() { # what the listing has at path $1: new_id and new_size, empty when nothing
+for line in $6; do
+  rest=${line#* }
+  known="$known$nl${line%% *} ${rest%% *} - ${rest#* }"
+done
+
+at() { # what the listing has at path $1: new_id, new_size, new_links, new_time; or nothing
   new_id=
-  new_size=
   for line in $listing; do
     rest=${line#* }
-    if [ "${rest#* }" = "$1" ]; then
+    if [ "${rest#* * * * * }" = "$1" ]; then
       new_id=${line%% *}
       new_size=${rest%% *}
+      rest=${rest#* }
+      new_links=${rest%% *}
+      rest=${rest#* * }
+      new_time=${rest%% *}
       return
     fi
   done
 }
 
-locate() { # where the file $id, last at $place, lies in its folder now: place and size
-  set +f
-  around=$(stat -L -c "$identity %s %n" -- "$place" "${place%/*}"/* 2>/dev/null)
-  set -f
+find_held() { # the descriptor of the file $id: fd, or nothing
+  fd=
+  case $held in
+    *"$nl$id "*)
+      fd=${held#*"$nl$id "}
+      fd=${fd%%"$nl"*}
+      ;;
+  esac
+}
+
+release() { # closes the descriptor of file $1
+  case $held in *"$nl$1 "*) ;; *) return ;; esac
+  rest=${held#*"$nl$1 "}
+  eval "exec ${rest%%"$nl"*}<&-"
+  free=$free${rest%%"$nl"*}
+  held="${held%%"$nl$1 "*}$nl${rest#*"$nl"}"
+}
+
+hold() { # a descriptor of the file $id, by its name $1: fd, or nothing when it is another by now
+  find_held
+  if [ -n "$fd" ]; then return; fi
+  if [ -z "$free" ]; then # the one held longest gives way
+    line=${held#"$nl"}
+    release "${line%% *}"
+    shown=none
+  fi
+  fd=${free%"${free#?}"}
+  if ! eval "command exec $fd<\"\$1\""; then
+    fd=
+  elif [ "$(stat -L -c "$identity" "/proc/self/fd/$fd" 2>/dev/null)" != "$id" ]; then
+    eval "exec $fd<&-"
+    fd=
+  else
+    free=${free#?}
+    held="$held$id $fd$nl"
+  fi
+}
+
+locate() { # where the file $id lies in the folder of $path by now: place, or nothing
   place=
-  size=
+  set +f
+  around=$(stat -L -c "$identity %n" -- "${path%/*}"/* 2>/dev/null)
+  set -f
   for line in $around; do
     if [ "${line%% *}" = "$id" ]; then
-      rest=${line#* }
-      size=${rest%% *}
-      place=${rest#* }
+      place=${line#* }
       return
     fi
   done
 }
 
-send() { # one frame of file $id at $place, from $offset towards $size; moves offset on
+find_next() { # the file that had $path after $id and was rotated away unseen: next and place
+  next=
+  first_written=
+  set +f
+  siblings=$(stat -L -c "$identity %y %n" -- "$path".[0-9]* "$path"-[0-9]* "$path".old 2>/dev/null)
+  set -f
+  for line in $siblings; do
+    candidate=${line%% *}
+    rest=${line#* }
+    written=${rest%"${rest#* * }"}
+    rest=${rest#* * * }
+    case $rest in *.gz | *.bz2 | *.xz | *.zst | *.lz4) continue ;; esac
+    case "$past$id$nl" in *"$nl$candidate$nl"*) continue ;; esac
+    case "$nl$listing" in *"$nl$candidate "*) continue ;; esac
+    if [ -n "$fd" ]; then
+      if [ "$written" \< "$last_written" ]; then continue; fi
+    elif ! [ "${candidate##*:}" -gt "${id##*:}" ]; then # the time of birth, where it is known
+      continue
+    fi
+    if [ -z "$next" ] || [ "$written" \< "$first_written" ]; then
+      next=$candidate
+      place=$rest
+      first_written=$written
+    fi
+  done
+}
+
+send() { # one frame of the file $id at $fd, from $offset towards $size; moves offset on
   repeated=$repeat
   if [ "$offset" -lt "$repeated" ]; then repeated=$offset; fi
   length=$((size - offset))
   if [ "$length" -gt "$chunk" ]; then length=$chunk; fi
-  printf '@file %s %s %s %s %s %s\n' "$id" "$size" "$offset" "$repeated" "$length" "$path" || exit
   total=$((repeated + length))
   start=$((offset - repeated))
-  if [ "$total" -gt 0 ] && [ -n "$dd" ]; then
-    records=$(dd if="$place" bs="$total" count=1 skip="$start" iflag=skip_bytes conv=sync 2>&1 >&3) || records='0+0 '
-    case $records in *'0+0 '*) head -c "$total" /dev/zero ;; esac
-  elif [ "$total" -gt 0 ]; then
-    { tail -c "+$((start + 1))" "$place" 2>/dev/null; cat /dev/zero 2>/dev/null; } | head -c "$total"
-  fi
-  after=$(stat -L -c "$identity %s" -- "$place" 2>/dev/null)
-  printf '\n@end %s\n' "$after" || exit
-  quiet=0
   end=$((offset + length))
-  if [ "${after%% *}" = "$id" ] && [ "${after#* }" -ge "$end" ]; then
+  header="@file $id $size $offset $repeated $length $path"
+  after=
+  if [ -n "$exact" ] && [ "$total" -gt 0 ] && [ "$total" -le "$whole" ]; then
+    data=$(dd if="/proc/self/fd/$fd" bs="$total" count=1 skip="$start" iflag=skip_bytes 2>&1)
+    data=${data%?+? records in*}
+    if [ "${#data}" -eq "$total" ]; then
+      printf '%s\n%s\n@end %s %s\n' "$header" "$data" "$id" "$end" || exit
+      after=$end
+    fi
+  fi
+  if [ -z "$after" ]; then
+    printf '%s\n' "$header" || exit
+    if [ "$total" -gt 0 ]; then pour; fi
+    after=$(stat -L -c %s "/proc/self/fd/$fd" 2>/dev/null)
+    printf '\n@end %s %s\n' "$id" "$after" || exit
+  fi
+  if [ "${after:-0}" -ge "$end" ]; then
     offset=$end
     if [ "$offset" -lt "$size" ]; then more=1; fi
   else
@@ -86,48 +169,120 @@ send() { # one frame of file $id at $place, from $offset towards $size; moves of
   fi
 }
 
+pour() { # $total bytes from $start, whatever they are; zeros for those that are no more
+  if [ -n "$dd" ]; then
+    records=$(dd if="/proc/self/fd/$fd" bs="$total" count=1 skip="$start" iflag=skip_bytes conv=sync 2>&1 >&3)
+    case $records in *'1+0 records in'* | *'0+1 records in'*) return ;; esac
+    head -c "$total" /dev/zero
+  else
+    { tail -c "+$((start + 1))" "/proc/self/fd/$fd" 2>/dev/null; cat /dev/zero 2>/dev/null; } | head -c "$total"
+  fi
+}
+
 keep() {
-  kept="$kept$nl$id $offset $path$tab$place"
+  kept="$kept$nl$id $offset $time $path"
   count=$((count + 1))
 }
 
-go_on() { # files followed so far: new bytes, cut short, moved away, replaced, removed
+forget() { # the file $id is done with
+  release "$id"
+  case $status in *' 0') return ;; esac # removed: another file may get its number
+  past="$past$id$nl"
+  if [ "${#past}" -gt 4000 ]; then past=$nl${past#"$nl"*"$nl"}; fi
+}
+
+go_on() { # files followed so far: new bytes, cut short, written again, moved, replaced, removed
   for entry in $known; do
     id=${entry%% *}
     rest=${entry#* }
     offset=${rest%% *}
     rest=${rest#* }
-    path=${rest%%"$tab"*}
-    place=${rest#*"$tab"}
+    time=${rest%% *}
+    path=${rest#* }
     at "$path"
     if [ "$new_id" = "$id" ]; then
-      place=$path
       size=$new_size
       if [ "$size" -lt "$offset" ]; then
         offset=0
-        send
-      elif [ "$size" -gt "$offset" ]; then
-        send
+        time=-
+      fi
+      if [ "$size" -gt "$offset" ] || [ "$time" != "$new_time" ]; then
+        hold "$path"
+        if [ -n "$fd" ]; then
+          send
+          time=$new_time
+        else
+          shown=none
+        fi
       fi
       keep
-      continue
-    fi
-    locate
-    if [ -n "$place" ] && [ "$size" -lt "$offset" ]; then place=; fi
-    if [ -n "$place" ] && [ "$size" -gt "$offset" ]; then send; fi
-    if [ -n "$place" ] && [ "$size" -gt "$offset" ]; then
-      keep
-      places="$places$nl$place"
-    elif [ -n "$new_id" ]; then
-      if [ -n "$place" ]; then ended="$ended$nl$id $offset"; fi
-    elif [ -n "$place" ]; then
-      keep
-      places="$places$nl$place"
     else
-      printf '@gone %s %s\n' "$id" "$path" || exit
-      quiet=0
+      go_on_elsewhere
     fi
   done
+}
+
+go_on_elsewhere() { # the file $id is not at $path any more
+  new=$new_id
+  filled=${new_id:+$new_size}
+  find_held
+  if [ -z "$fd" ]; then
+    locate
+    if [ -n "$place" ]; then hold "$place"; fi
+  fi
+  status='0 0'
+  if [ -n "$fd" ]; then
+    status=$(stat -L -c '%s %h %y' "/proc/self/fd/$fd" 2>/dev/null)
+    last_written=${status#* * }
+    last_written=${last_written%"${last_written#* * }"}
+    new_time=${last_written#* }
+    new_time=${new_time% }
+    status=${status%" ${status#* * }"}
+    if [ "${status%% *}" -lt "$offset" ]; then
+      offset=0
+      time=-
+    fi
+  else
+    printf '@lost %s %s\n' "$id" "$path" || exit
+  fi
+  size=${status%% *}
+  if [ "$size" -gt "$offset" ] || { [ "$size" -eq "$offset" ] && [ "$time" != "$new_time" ] && [ -n "$fd" ]; }; then
+    send
+    time=$new_time
+  fi
+  if [ "$size" -gt "$offset" ]; then
+    stay
+    return
+  fi
+  find_next
+  if [ -n "$next" ]; then
+    forget
+    id=$next
+    offset=0
+    time=-
+    hold "$place"
+    more=1
+    stay
+  elif [ "$filled" != 0 ] && [ -n "$new" ] || [ "${status#* }" = 0 ]; then
+    finish
+  else
+    stay
+  fi
+}
+
+stay() { # read on where it is: nothing has its place yet, or nothing is written there
+  if [ -n "$fd" ]; then away="$away$nl/proc/self/fd/$fd"; fi
+  keep
+}
+
+finish() { # another file has its place, or none
+  if [ -n "$new" ]; then
+    ended="$ended$nl$id $offset"
+    replaced="$replaced$nl$path$nl"
+  else
+    printf '@gone %s %s\n' "$id" "$path" || exit
+  fi
+  forget
 }
 
 begin() { # files of the listing that are not followed yet
@@ -135,58 +290,83 @@ begin() { # files of the listing that are not followed yet
     id=${found%% *}
     rest=${found#* }
     size=${rest%% *}
-    path=${rest#* }
-    place=$path
-    case $path in /*) ;; *) continue ;; esac
+    path=${rest#* * * * * }
+    time=${rest#* * * }
+    time=${time%% *}
+    case $path in /proc/self/fd/* | [!/]*) continue ;; esac
     case $size in '' | *[!0-9]*) continue ;; esac
-    case "$kept$nl" in *" $path$tab"* | *"$tab$path$nl"*) continue ;; esac
+    case "$kept$nl" in *" $path$nl"*) continue ;; esac
     if [ "$count" -ge "$most" ] || [ ! -f "$path" ] || [ ! -r "$path" ]; then continue; fi
+    case $away in ?*) if followed; then continue; fi ;; esac
     offset=0
     if [ "$size" -gt "$first" ]; then offset=$((size - first)); fi
+    case $replaced in *"$nl$path$nl"*) offset=0 ;; esac
     for line in $ended; do
       if [ "${line%% *}" = "$id" ]; then offset=${line#* }; fi
     done
     if [ "$offset" -gt "$size" ]; then offset=0; fi
-    send
-    keep
+    hold "$path"
+    if [ -n "$fd" ]; then
+      send
+      keep
+    else
+      shown=none
+    fi
   done
 }
 
-if [ -z "$(stat -L -c %s / 2>/dev/null)" ]; then
-  printf '@error this host has no stat that takes -c\n'
+followed() { # whether the file $id is read under the name it had before
+  find_held
+  case "$away$nl" in *"${nl}/proc/self/fd/$fd$nl"*) return 0 ;; esac
+  return 1
+}
+
+look() {
+  set +f
+  listing=$(stat -L -c "$form" -- $patterns $away 2>/dev/null)
+  set -f
+  if [ "$listing" = "$shown" ]; then return; fi
+  shown=$listing
+  kept=
+  count=0
+  away=
+  ended=
+  replaced=
+  go_on
+  begin
+  known=$kept
+}
+
+choose() { # which ways of reading this host's tools and shell are exact in
+  dd=
+  exact=
+  if [ "$(printf abc | dd bs=4 count=1 skip=1 iflag=skip_bytes conv=sync 2>/dev/null | wc -c)" -eq 4 ]; then dd=yes; fi
+  bytes='\001\002\010\033\134\042\044\052\140\177\200\201\202\203\204\205\206\207\210\211\237\303\251\377\012\012'
+  data=$(printf "$bytes" | dd bs=26 count=1 iflag=skip_bytes 2>&1)
+  data=${data%?+? records in*}
+  sum=$(printf "$bytes" | cksum)
+  if [ "${#data}" -eq 26 ] && [ -n "$sum" ] && [ "$(printf '%s' "$data" | cksum)" = "$sum" ]; then exact=$dd; fi
+}
+
+if [ -z "$(stat -L -c %s /proc/self/fd 2>/dev/null)" ]; then
+  printf '@error this host has no stat that takes -c, or no /proc\n'
   exit 1
 fi
-# One dd that pads a short read in place of four processes, where dd can do that. (It pads nothing
-# when it finds no byte at all, as at a file replaced in this instant.)
-dd=
-if [ "$(printf abc | dd bs=4 count=1 skip=1 iflag=skip_bytes conv=sync 2>/dev/null | wc -c)" -eq 4 ]; then dd=yes; fi
-exec 3>&1
+choose 2>/dev/null
+exec 3>&1 2>/dev/null
 printf '\n@follow 1\n' || exit
-while :; do
-  more=
-  set +f
-  listing=$(stat -L -c "$identity %s %n" -- $patterns 2>/dev/null)
-  set -f
-  moved=
-  if [ -n "$places" ]; then moved=$(stat -L -c "$identity %s %n" -- $places 2>/dev/null); fi
-  if [ "$listing$nl$moved" != "$shown" ]; then
-    shown=$listing$nl$moved
-    kept=
-    count=0
-    places=
-    ended=
-    go_on
-    begin
-    known=$kept
-  fi
-  if [ -n "$more" ]; then
-    shown=none
-    continue
-  fi
-  quiet=$((quiet + 1))
-  if [ "$quiet" -ge "$beat_rounds" ]; then
-    printf '@beat\n' || exit
-    quiet=0
-  fi
-  sleep "$interval" || sleep 1
+while read -r order; do
+  rounds=${order%% *}
+  while :; do
+    more=
+    look
+    if [ -n "$more" ]; then
+      shown=none
+      continue
+    fi
+    rounds=$((rounds - 1))
+    if [ "$rounds" -le 0 ]; then break; fi
+    sleep "${order#* }" || sleep 1
+  done
+  printf '@beat\n' || exit
 done

@@ -43,21 +43,19 @@ class GoneFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """The host has nothing else to say."""
+class LostFrame:
+    """A followed file is no longer to be found: what it held beyond its offset cannot be had."""
 
-
-Frame = FileFrame | GoneFrame | Beat
+    path: str
+    identity: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
-    path: str | None
-    identity: str
-    size: int
-    offset: int
-    repeated: int
-    length: int
+class Beat:
+    """The host has carried out its order."""
+
+
+Frame = FileFrame | GoneFrame | LostFrame | Beat
 
 
 class FrameParser:
@@ -67,19 +65,18 @@ class FrameParser:
     """
 
     def __init__(self, *, length_limit: int) -> None:
-        self._buffer = bytearray()
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._wanted = 0
         self._length_limit = length_limit
         self._greeted = False
         self._noise = 0
-        self._header: _Header | None = None
-        self._body = b""
-        self._has_body = False
         self.refused = 0
 
     @property
     def mid_frame(self) -> bool:
-        """Whether a file's bytes are still to come."""
-        return self._header is not None
+        """Whether a frame is begun and not complete."""
+        return self._held > 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take more bytes and return the frames they complete.
@@ -87,114 +84,102 @@ class FrameParser:
         Raises:
             FrameError: the input is not frames, or the script reported an error.
         """
-        self._buffer += data
+        if self._parts:
+            self._parts.append(data)
+            self._held += len(data)
+            if self._held < self._wanted:
+                return []
+            data = b"".join(self._parts)
         frames: list[Frame] = []
-        if not self._greeted and not self._greet():
-            return frames
-        while self._step(frames):
-            pass
+        self._wanted = 0
+        at = 0 if self._greeted else self._greet(data)
+        while self._greeted and (after := self._take(data, at, frames)) > at:
+            at = after
+        rest = data[at:]
+        self._parts = [rest] if rest else []
+        self._held = len(rest)
         return frames
 
-    def _greet(self) -> bool:
-        while (line := self._line()) is not None:
+    def _greet(self, data: bytes) -> int:
+        """Pass over what is printed before the script's first line; returns where to go on."""
+        at = 0
+        while (end := data.find(b"\n", at)) >= 0:
+            line = data[at:end]
+            at = end + 1
             if line == _HELLO:
                 self._greeted = True
-                return True
+                return at
             if line.startswith(b"@error "):
                 raise FrameError(_shown(line[7:]))
             self._noise += len(line)
-        if self._noise + len(self._buffer) > _NOISE_LIMIT:
-            raise FrameError(f"no frames but {_shown(self._buffer)}")
-        return False
+        if self._noise + len(data) - at > _NOISE_LIMIT:
+            raise FrameError(f"no frames but {_shown(data)}")
+        return at
 
-    def _step(self, frames: list[Frame]) -> bool:
-        """Take one piece of the grammar; false when more bytes are needed."""
-        header = self._header
-        if header is None:
-            return self._take_line(frames)
-        if not self._has_body:
-            count = header.repeated + header.length
-            if len(self._buffer) <= count:
-                return False
-            if self._buffer[count] != 0x0A:
-                raise FrameError("a frame does not end where it should")
-            self._body = bytes(memoryview(self._buffer)[:count])
-            del self._buffer[: count + 1]
-            self._has_body = True
-            return True
-        line = self._line()
-        if line is None:
-            return False
-        frame = self._finish(header, line)
-        self._header = None
-        self._has_body = False
-        self._body = b""
-        if frame is None:
-            self.refused += 1
-        else:
-            frames.append(frame)
-        return True
-
-    def _take_line(self, frames: list[Frame]) -> bool:
-        line = self._line()
-        if line is None:
-            return False
-        word, _, rest = line.partition(b" ")
+    def _take(self, data: bytes, at: int, frames: list[Frame]) -> int:
+        """Take the frame at `at`; returns where the next begins, `at` when bytes are missing."""
+        end = data.find(b"\n", at)
+        if end < 0:
+            if len(data) - at > _HEADER_LIMIT:
+                raise FrameError(f"a line without end: {_shown(data[at:])}")
+            return at
+        word, _, rest = data[at:end].partition(b" ")
+        if word == b"@file":
+            return self._take_file(data, at, end + 1, rest, frames)
         if word == b"@beat":
             frames.append(Beat())
-        elif word == b"@file":
-            self._header = self._read_header(rest)
-        elif word == b"@gone":
-            identity, _, path = rest.partition(b" ")
-            name = _path(path)
-            if name is None:
+        elif word in {b"@gone", b"@lost"}:
+            identity, _, raw = rest.partition(b" ")
+            path = _path(raw)
+            if path is None:
                 self.refused += 1
             else:
-                frames.append(GoneFrame(name, _text(identity)))
+                make = GoneFrame if word == b"@gone" else LostFrame
+                frames.append(make(path, identity.decode("ascii", "replace")))
         else:
-            raise FrameError(f"not a frame: {_shown(line)}")
-        return True
+            raise FrameError(f"not a frame: {_shown(data[at:end])}")
+        return end + 1
 
-    def _read_header(self, rest: bytes) -> _Header:
-        fields = rest.split(b" ", 5)
+    def _take_file(
+        self, data: bytes, at: int, body: int, header: bytes, frames: list[Frame]
+    ) -> int:
+        fields = header.split(b" ", 5)
         if len(fields) != 6:
-            raise FrameError(f"not a file header: {_shown(rest)}")
-        size, offset, repeated, length = (_number(field) for field in fields[1:5])
+            raise FrameError(f"not a file header: {_shown(header)}")
+        size, offset, repeated, length = map(_number, fields[1:5])
         if repeated + length > self._length_limit or repeated > offset:
-            raise FrameError(f"a frame longer than allowed: {_shown(rest)}")
-        return _Header(_path(fields[5]), _text(fields[0]), size, offset, repeated, length)
-
-    def _finish(self, header: _Header, line: bytes) -> FileFrame | None:
-        word, _, rest = line.partition(b" ")
-        if word != b"@end":
-            raise FrameError(f"not the end of a frame: {_shown(line)}")
-        if header.path is None:
-            return None
-        identity, _, size = rest.partition(b" ")
-        whole = (
-            _text(identity) == header.identity
-            and size.isdigit()
-            and int(size) >= header.offset + header.length
-        )
-        return FileFrame(
-            path=header.path,
-            identity=header.identity,
-            size=header.size,
-            offset=header.offset,
-            before=self._body[: header.repeated],
-            data=self._body[header.repeated :],
-            whole=whole,
-        )
-
-    def _line(self) -> bytes | None:
-        end = self._buffer.find(b"\n")
+            raise FrameError(f"a frame longer than allowed: {_shown(header)}")
+        stop = body + repeated + length
+        if len(data) <= stop:
+            self._wanted = stop + 1 - at
+            return at
+        if data[stop] != 0x0A:
+            raise FrameError("a frame does not end where it should")
+        end = data.find(b"\n", stop + 1)
         if end < 0:
-            if self._greeted and len(self._buffer) > _HEADER_LIMIT:
-                raise FrameError(f"a line without end: {_shown(self._buffer)}")
-            return None
-        line = bytes(memoryview(self._buffer)[:end])
-        del self._buffer[: end + 1]
-        return line
+            if len(data) - stop > _HEADER_LIMIT:
+                raise FrameError("a frame does not end where it should")
+            return at
+        word, _, closing = data[stop + 1 : end].partition(b" ")
+        if word != b"@end":
+            raise FrameError(f"not the end of a frame: {_shown(data[stop + 1 : end])}")
+        path = _path(fields[5])
+        if path is None:
+            self.refused += 1
+            return end + 1
+        identity, _, after = closing.partition(b" ")
+        frames.append(
+            FileFrame(
+                path=path,
+                identity=fields[0].decode("ascii", "replace"),
+                size=size,
+                offset=offset,
+                before=data[body : body + repeated],
+                data=data[body + repeated : stop],
+                whole=identity == fields[0] and after.isdigit() and int(after) >= offset + length,
+            )
+        )
+        return end + 1
 
 
 def _number(field: bytes) -> int:
@@ -212,9 +197,5 @@ def _path(raw: bytes) -> str | None:
     return path if path.startswith("/") and path.isprintable() else None
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode("ascii", "replace")
-
-
-def _shown(raw: bytes | bytearray) -> str:
-    return sanitise(bytes(raw[:300]), 120)
+def _shown(raw: bytes) -> str:
+    return sanitise(raw[:300], 120)

@@ -43,6 +43,9 @@ class LinkSink(Protocol):
         position has news (see `ssh.follow.Delivery`).
         """
 
+    def lost(self, path: str, at: float) -> None:
+        """Take that a file was moved out of reach before it was read to its end."""
+
     def probe(self, sections: Mapping[str, str], at: float) -> None:
         """Take one look at the host: section name to the tool's output."""
 
@@ -238,7 +241,9 @@ class HostLink:
         def complain(text: str | None) -> None:
             self._report(SshState.CONNECTED, address, text)
 
-        following = Following(service, self._positions, self._sink.log_bytes, complain)
+        following = Following(
+            service, self._positions, self._sink.log_bytes, self._sink.lost, complain
+        )
         jobs: dict[str, Coroutine[Any, Any, NoReturn]] = {
             "follow": following.run(),
             "probe": Probing(service, self._sink.probe).run(),

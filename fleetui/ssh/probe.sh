@@ -1,9 +1,7 @@
 # Prints one look at the host for each line on stdin, to stdout. POSIX sh; writes nothing on the
 # host and ends with the connection. A missing tool or a refusal is the text of its section.
-# Parameters: MARK PATTERNS
-#   MARK names this process in a process list; PATTERNS globs of files to list, one a line.
+# Parameter: PATTERNS, globs of files to list, one a line ($0 names this process in a process list).
 # Form: "@@ NAME", the output, "@@ end" for each section; "@@ done" after a look.
-shift
 patterns=$1
 nl='
 '

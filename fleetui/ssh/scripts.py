@@ -12,14 +12,14 @@ REPEATED_BYTES = 128
 """Bytes before the offset sent with each frame, to notice a file that was rewritten."""
 
 
-def follow_command(settings: SshSettings, plan: FollowPlan, known: str) -> str:
+def follow_command(
+    settings: SshSettings, plan: FollowPlan, known: str, *, shell: str = "sh"
+) -> str:
     """Return the command that follows the plan's streams; `known` as follow.sh takes it."""
-    beat_rounds = max(1, round(settings.beat_seconds / settings.follow_interval_seconds))
-    return with_parameters(
-        _script("follow.sh"),
+    return _command(
+        shell,
+        "follow.sh",
         FOLLOW_MARK,
-        f"{settings.follow_interval_seconds:g}",
-        str(beat_rounds),
         str(settings.chunk_bytes),
         str(REPEATED_BYTES),
         str(settings.first_sight_bytes),
@@ -29,19 +29,31 @@ def follow_command(settings: SshSettings, plan: FollowPlan, known: str) -> str:
     )
 
 
-def probe_command(plan: FollowPlan) -> str:
+def follow_order(settings: SshSettings, *, watched: bool) -> bytes:
+    """Return the next order for follow.sh: looks for about `beat_seconds`."""
+    if watched:
+        interval, lasts = settings.watched_follow_seconds, settings.watched_beat_seconds
+    else:
+        interval, lasts = settings.follow_interval_seconds, settings.beat_seconds
+    return f"{max(1, round(lasts / interval))} {interval:g}\n".encode()
+
+
+def probe_command(plan: FollowPlan, *, shell: str = "sh") -> str:
     """Return the command that prints one look at the host for each line it is sent."""
-    patterns = "\n".join(plan.probe_paths)
-    return with_parameters(_script("probe.sh"), PROBE_MARK, patterns)
+    return _command(shell, "probe.sh", PROBE_MARK, "\n".join(plan.probe_paths))
 
 
-def with_parameters(script: str, *parameters: str) -> str:
-    """Put positional parameters in front of a script, so that no second shell is needed."""
-    return f"set -- {shlex.join(parameters)}\n{script}"
+def _command(shell: str, name: str, mark: str, *parameters: str) -> str:
+    """Return a command for any login shell, which gives its place to `shell`.
+
+    The plain `sh` of most hosts starts tools at two thirds of what bash needs for it.
+    """
+    return f"exec {shell} -c {shlex.join((_script(name), mark, *parameters))}"
 
 
 @cache
 def _script(name: str) -> str:
     text = resources.files(__package__).joinpath(name).read_text("utf-8")
-    # The command travels with each login: comments stay here.
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
+    # The command travels with each login: comments and indents stay here.
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("#")) + "\n"

@@ -19,8 +19,10 @@ class SshSettings:
             keepalives is lost.
         max_handshakes: how many handshakes may run at once; 50 to 100 is enough for 1,000 hosts
             (facts: perf.md section 4).
-        follow_interval_seconds: how often a host looks at its log files.
-        beat_seconds: how often a quiet host says that it is there.
+        follow_interval_seconds, watched_follow_seconds: how often a host looks at its log files,
+            while nobody looks at it and while somebody does.
+        beat_seconds, watched_beat_seconds: how long it does so before it says that it is there
+            and hears whether the other interval is wanted.
         probe_interval_seconds, watched_probe_seconds: time between looks at processes, GPUs and
             memory, while nobody looks and while somebody does.
         status_interval_seconds, watched_status_seconds: the same for the daemon's `/status`.
@@ -42,7 +44,9 @@ class SshSettings:
     keepalive_count: int = 3
     max_handshakes: int = 64
     follow_interval_seconds: float = 0.5
+    watched_follow_seconds: float = 0.1
     beat_seconds: float = 5.0
+    watched_beat_seconds: float = 1.0
     probe_interval_seconds: float = 10.0
     watched_probe_seconds: float = 2.0
     status_interval_seconds: float = 15.0

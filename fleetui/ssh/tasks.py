@@ -15,9 +15,9 @@ from fleetui.domain.text import SafeText, sanitise
 from fleetui.ssh.backoff import Backoff
 from fleetui.ssh.channel import ByteStream, running
 from fleetui.ssh.follow import Positions, Rewritten
-from fleetui.ssh.frames import Frame, FrameError, FrameParser
+from fleetui.ssh.frames import Beat, Frame, FrameError, FrameParser, LostFrame
 from fleetui.ssh.probe import ProbeError, ProbeParser
-from fleetui.ssh.scripts import REPEATED_BYTES, follow_command, probe_command
+from fleetui.ssh.scripts import REPEATED_BYTES, follow_command, follow_order, probe_command
 from fleetui.ssh.settings import FollowPlan, SshSettings
 from fleetui.ssh.status import StatusError, fetch_status
 from fleetui.ssh.watch import Watch
@@ -32,6 +32,7 @@ _CHANNEL_RETRY_SECONDS = 1.0
 _CHANNEL_RETRY_LIMIT = 60.0
 
 TakeBytes = Callable[[LogChunk, StreamPosition, str], Awaitable[None]]
+TakeLoss = Callable[[str, float], None]
 TakeProbe = Callable[[Mapping[str, str], float], None]
 TakeStatus = Callable[[bytes | None, SafeText | None, float], None]
 
@@ -68,14 +69,16 @@ class Following:
         service: Service,
         positions: Positions,
         take: TakeBytes,
+        lose: TakeLoss,
         complain: Callable[[str | None], None],
     ) -> None:
         self._service = service
         self._positions = positions
         self._take = take
+        self._lose = lose
         self._complain = complain
         self._backoff = service.backoff()
-        # The old script lives on until its next heartbeat: a file that is rewritten again and
+        # The old script lives on until its order is carried out: a file that is rewritten again and
         # again must not use up the sessions the host allows.
         self._rewrites = Backoff(
             service.settings.follow_interval_seconds,
@@ -103,12 +106,13 @@ class Following:
         silence = settings.beat_seconds * _SILENT_BEATS + _SLACK_SECONDS
         parser = FrameParser(length_limit=settings.chunk_bytes + REPEATED_BYTES)
         command = follow_command(settings, service.plan, self._positions.known(settings.max_files))
-        newest = asyncio.get_running_loop().time()
-        async with running(service.connection, command) as stream:
+        loop = asyncio.get_running_loop()
+        newest = loop.time()
+        async with running(service.connection, command, silence_seconds=silence) as stream:
+            stream.send(follow_order(settings, watched=service.watch.watched))
             while True:
                 try:
-                    async with asyncio.timeout(silence):
-                        data = await stream.read()
+                    data = await stream.read()
                 except TimeoutError as error:
                     raise FrameError(f"no sign of life for {silence:g} s") from error
                 if not data:
@@ -116,8 +120,11 @@ class Following:
                     raise FrameError(f"the script ended ({stream.exit_status}) {words}")
                 frames = parser.feed(data)
                 for frame in frames:
+                    if isinstance(frame, Beat):
+                        # Only now: a host is not asked on while its bytes are not taken.
+                        stream.send(follow_order(settings, watched=service.watch.watched))
                     await self._frame(frame)
-                now = asyncio.get_running_loop().time()
+                now = loop.time()
                 if frames or not parser.mid_frame:
                     newest = now
                 elif now - newest > silence:
@@ -125,12 +132,15 @@ class Following:
                     raise FrameError(f"a frame has no end for {silence:g} s")
 
     async def _frame(self, frame: Frame) -> None:
+        at = self._service.clock.now()
         before = self._positions.of(frame)
-        delivery = self._positions.take(frame, self._service.clock.now())
+        delivery = self._positions.take(frame, at)
         self._backoff.reset()
         if self._troubled:
             self._troubled = False
             self._complain(None)
+        if isinstance(frame, LostFrame):
+            self._lose(frame.path, at)
         if delivery is None:
             return
         taken = False

@@ -154,10 +154,11 @@ async def test_tail_follows_and_ends_with_the_channel(stage: Stage) -> None:
 
 async def test_the_follower_sends_every_byte_of_growing_and_replaced_files(stage: Stage) -> None:
     files = stage.host.machine.files
-    arguments = ("mark", "0.05", "1000", "65536", "16", "4194304", "32", "/tmp/cuzk*.log", "")
+    arguments = ("65536", "16", "4194304", "32", "/tmp/cuzk*.log", "")
     async with stage.connected() as connection:
         text = script("ssh/follow.sh", *arguments)
         process = await connection.create_process(text, encoding=None)
+        process.stdin.write(b"1000 0.05\n")
         body = files.read(DAEMON)
         got = await read_until(process.stdout, body[-64:])
         assert got.startswith(b"\n@follow 1\n@file ")
@@ -175,7 +176,7 @@ async def test_the_follower_sends_every_byte_of_growing_and_replaced_files(stage
 
 async def test_the_probe_looks_at_everything(stage: Stage) -> None:
     async with stage.connected() as connection:
-        text = script("ssh/probe.sh", "mark", "/tmp/*.log")
+        text = script("ssh/probe.sh", "/tmp/*.log")
         process = await connection.create_process(text, encoding=None)
         for _ in range(2):
             process.stdin.write(b"look\n")

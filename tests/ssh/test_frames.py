@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleetui.ssh.frames import Beat, FileFrame, Frame, FrameError, FrameParser, GoneFrame
+from fleetui.ssh.frames import (
+    Beat,
+    FileFrame,
+    Frame,
+    FrameError,
+    FrameParser,
+    GoneFrame,
+    LostFrame,
+)
 
 PATHS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20).map(
     lambda name: f"/tmp/{name}"
@@ -31,7 +39,13 @@ def file_frames(draw: st.DrawFn) -> FileFrame:
 
 
 FRAMES = st.lists(
-    st.one_of(file_frames(), st.builds(GoneFrame, PATHS, IDENTITIES), st.just(Beat())), max_size=8
+    st.one_of(
+        file_frames(),
+        st.builds(GoneFrame, PATHS, IDENTITIES),
+        st.builds(LostFrame, PATHS, IDENTITIES),
+        st.just(Beat()),
+    ),
+    max_size=8,
 )
 
 
@@ -41,6 +55,8 @@ def written(frame: Frame) -> bytes:
         return b"@beat\n"
     if isinstance(frame, GoneFrame):
         return f"@gone {frame.identity} {frame.path}\n".encode()
+    if isinstance(frame, LostFrame):
+        return f"@lost {frame.identity} {frame.path}\n".encode()
     numbers = f"{frame.size} {frame.offset} {len(frame.before)} {len(frame.data)}"
     header = f"@file {frame.identity} {numbers} {frame.path}\n".encode()
     end = f"{frame.identity} {frame.size}" if frame.whole else f"9:9:9 {frame.size}"

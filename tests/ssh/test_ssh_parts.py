@@ -121,7 +121,7 @@ def test_positions_resume_only_what_lives_and_is_wanted() -> None:
         for path, identity in {"/tmp/a.log": "1:2:3", "/tmp/other": "1:3:3"}.items()
     }
     positions = Positions(1, PLAN, resume)
-    assert positions.known(10) == "1:2:3 7 /tmp/a.log\t/tmp/a.log"
+    assert positions.known(10) == "1:2:3 7 /tmp/a.log"
     assert positions.take(GoneFrame("/tmp/a.log", "1:2:3"), 1.0) is not None
     assert positions.known(10) == ""
     again = positions.take(frame(0, b"new"), 2.0)

@@ -31,6 +31,7 @@ class Recorder:
         self.starts: dict[tuple[str, int], int] = {}
         self.positions: dict[str, StreamPosition] = {}
         self.kinds: dict[str, str] = {}
+        self.losses: list[str] = []
         self.probes: list[Mapping[str, str]] = []
         self.statuses: list[tuple[bytes | None, SafeText | None]] = []
         self.outcomes: list[SshOutcome] = []
@@ -48,6 +49,10 @@ class Recorder:
         assert position.generation == chunk.generation
         self.positions[chunk.stream.path] = position
         self.kinds[chunk.stream.path] = kind
+
+    def lost(self, path: str, at: float) -> None:
+        del at
+        self.losses.append(path)
 
     def probe(self, sections: Mapping[str, str], at: float) -> None:
         del at
@@ -90,7 +95,9 @@ def quick(server: Sshd, **changes: object) -> SshSettings:
         "user": getpass.getuser(),
         "use_agent": False,
         "follow_interval_seconds": 0.1,
+        "watched_follow_seconds": 0.1,
         "beat_seconds": 0.5,
+        "watched_beat_seconds": 0.5,
         "probe_interval_seconds": 0.5,
         "watched_probe_seconds": 0.2,
         "status_interval_seconds": 0.3,

@@ -13,7 +13,18 @@ ROTATE_BYTES = 24 << 20
 class Node:
     """One inode. `extra` bytes beyond `data` read as zeros (a file that is only its size)."""
 
-    __slots__ = ("born", "data", "extra", "folder", "inode", "link", "make", "mode", "mtime")
+    __slots__ = (
+        "born",
+        "data",
+        "extra",
+        "folder",
+        "inode",
+        "link",
+        "links",
+        "make",
+        "mode",
+        "mtime",
+    )
 
     def __init__(
         self,
@@ -29,6 +40,7 @@ class Node:
         self.mtime = at
         self.folder = folder
         self.link = link
+        self.links = 1
         self.make = make
         self.data = bytearray()
         self.extra = 0
@@ -60,6 +72,7 @@ class Files:
         self._next_inode = inode
         self._nodes: dict[str, Node] = {}
         self._children: dict[str, set[str]] = {"/": set()}
+        self._open: dict[str, Node] = {}
         self.virtual: Callable[[str], Node | None] = lambda _path: None
         self.virtual_names: Callable[[str], Iterable[str]] = lambda _path: ()
         self._put("/", folder=True)
@@ -136,7 +149,7 @@ class Files:
         for name in list(self._children.get(path, ())):
             self.remove(f"{path}/{name}")
         self._children.pop(path, None)
-        del self._nodes[path]
+        self._nodes.pop(path).links = 0
         parent, _, name = path.rpartition("/")
         self._children[parent or "/"].discard(name)
         return True
@@ -151,6 +164,7 @@ class Files:
             self.remove(new)
         self._put(new)
         self._nodes[new] = node
+        node.links = 1
         return True
 
     def clear(self) -> None:
@@ -178,10 +192,16 @@ class Files:
             hops += 1
         return node
 
+    def open_path(self, node: Node) -> str:
+        """Return a path that leads to an open file, whatever its name is now."""
+        path = f"/proc/open/{node.inode}"
+        self._open[path] = node
+        return path
+
     def _find(self, path: str) -> Node | None:
         node = self._nodes.get(path)
         if node is None and path.startswith(("/proc/", "/sys/")):
-            return self.virtual(path)
+            return self._open.get(path) or self.virtual(path)
         return node
 
     def exists(self, path: str) -> bool:

@@ -54,7 +54,7 @@ _DIRECTIVES: dict[str, Callable[[str, Node], object]] = {
     "b": lambda _path, node: -(-node.size // 512),
     "B": lambda _path, _node: 512,
     "o": lambda _path, _node: 4096,
-    "h": lambda _path, _node: 1,
+    "h": lambda _path, node: node.links,
     "u": lambda _path, _node: 0,
     "g": lambda _path, _node: 0,
     "U": lambda _path, _node: "root",

@@ -86,7 +86,14 @@ class Call:
         await self.stderr.write(text.encode("latin-1", "replace") + b"\n")
 
     def path(self, text: str) -> str:
-        """Resolve a path against the shell's folder."""
+        """Resolve a path against the shell's folder; `/proc/self/fd/N` is the file open there."""
+        if text == "/proc/self/fd":
+            return "/"
+        number = text.removeprefix("/proc/self/fd/")
+        if number != text and number.isdigit():
+            reader = self.shell.readers.get(int(number))
+            if isinstance(reader, FileReader) and reader.node is not None:
+                return self.machine.files.open_path(reader.node)
         return self.machine.files.resolve(text, self.shell.cwd)
 
 
@@ -373,12 +380,14 @@ class Shell:
                 await self.complain(f"{self.name}: 1: {fault}")
                 return fault.status
         try:
-            if fields == ["exec"]:
+            if fields in (["exec"], ["command", "exec"]):
                 readers, writers = self.readers, self.writers
                 return 0
             return await self.call(fields, dict(assigned)) if fields else 0
         finally:
-            self.readers, self.writers = readers, writers
+            # Without redirections of its own, what an `exec` inside it opened stays open.
+            if node.redirections:
+                self.readers, self.writers = readers, writers
 
     async def call(self, fields: list[str], assigned: dict[str, str]) -> int:
         """Run a function, a command of the shell or a tool."""
@@ -477,7 +486,7 @@ class Shell:
                 return
             if not files.exists(path) or files.is_folder(path):
                 raise CommandError(f"cannot open {target}: No such file")
-            self.readers[fd] = FileReader(files.opener(path))
+            self.readers[fd] = FileReader(files.opener(path), files.stat(path))
             return
         if path == "/dev/null":
             self.writers[fd] = Writer()

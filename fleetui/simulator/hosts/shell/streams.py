@@ -2,6 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleetui.simulator.hosts.files import Node
 
 PIPE_BYTES = 65_536
 
@@ -106,10 +110,11 @@ class BytesReader(Reader):
 
 
 class FileReader(Reader):
-    """Input from a virtual file: `load(offset, limit)` returns its bytes."""
+    """Input from a virtual file: `load(offset, limit)` returns its bytes, `node` is its inode."""
 
-    def __init__(self, load: Callable[[int, int], bytes]) -> None:
+    def __init__(self, load: Callable[[int, int], bytes], node: "Node | None" = None) -> None:
         super().__init__()
+        self.node = node
         self._load = load
         self.offset = 0
 
