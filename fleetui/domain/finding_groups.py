@@ -32,6 +32,11 @@ class FindingGroup(msgspec.Struct, frozen=True, kw_only=True):
     led_by: str | None = None
 
     @property
+    def newest_id(self) -> int:
+        """The instance of the latest wording; 0 is the fleet."""
+        return max(self.records, key=lambda record: record.last_seen).instance_id
+
+    @property
     def label(self) -> SafeText:
         """How many hosts have it, in words."""
         count = len(self.instance_ids)

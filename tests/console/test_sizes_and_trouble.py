@@ -12,11 +12,11 @@ from fleetui.console.chart_drawing import draw_chart, reduce_points, time_ticks,
 from fleetui.console.columns import BY_NAME, Scene, layout
 from fleetui.console.fitting import cells, fit, wrap
 from fleetui.console.glyphs import Glyphs
-from fleetui.console.grouping import group_failures
 from fleetui.console.inspection import Subject, describe
 from fleetui.console.size_mode import SizeMode, size_mode
 from fleetui.console.widgets.chart import Chart
 from fleetui.console.widgets.log_tabs import tabs
+from fleetui.domain.finding_groups import group_findings
 from fleetui.domain.instance import Walk, WalkOutcome
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
@@ -362,9 +362,35 @@ async def test_a_chart_loads_and_then_says_what_is_proved_now() -> None:
         await run.until(lambda: any("⠀" < c <= "⣿" for c in run.text), "the curve")
 
 
-def test_failures_are_grouped_by_signature() -> None:
+async def test_a_failure_is_acknowledged_and_snoozed_by_key() -> None:
+    store = build(24, now=NOW)
+    async with console(store) as run:
+        await run.press("4")
+        await run.shows("failures by signature")
+        await run.press("a")
+        await run.until(lambda: bool(store.decisions), "a decision")
+        await run.shows("acknowledged")
+        await run.press("s")
+        await run.shows("snoozed")
+    assert {str(one.actor) for one in store.decisions} == {run.app.actor}
+    kinds = [one.kind for one in store.decisions]
+    assert (kinds[0], kinds[-1]) == ("acknowledge", "snooze")
+
+
+async def test_read_only_decides_nothing() -> None:
+    store = build(24, now=NOW)
+    async with console(store, read_only=True) as run:
+        await run.press("4")
+        await run.shows("failures by signature")
+        await run.press("a", "s")
+        await run.press("z")
+        await run.until(lambda: "failures by signature" not in "\n".join(run.text), "back")
+    assert store.decisions == []
+
+
+async def test_failures_are_grouped_by_signature() -> None:
     store = build(64, now=NOW)
-    groups = group_failures(store.readings_by_id.values())
+    groups = group_findings(await store.findings(), NOW)
     assert [g.category for g in groups][-1] == "slow_download"
     assert sum(len(g.instance_ids) for g in groups) == sum(
         bool(r.findings) for r in store.readings_by_id.values()

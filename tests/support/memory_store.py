@@ -2,11 +2,14 @@
 
 import asyncio
 
+import msgspec
+
 from fleetui.domain.finding_record import (
     FindingDecision,
     FindingRecord,
     MachineMark,
     SignatureHistory,
+    begun,
 )
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent
@@ -233,13 +236,27 @@ class MemoryStore:
         resolved: bool = False,
     ) -> tuple[FindingRecord, ...]:
         await self._ready()
+        shown = self.finding_list or [
+            msgspec.structs.replace(
+                begun(finding, reading.at, instance_id=key),
+                finding_id=10 * key + number,
+                decision=self._decided(10 * key + number),
+            )
+            for key, reading in self.readings_by_id.items()
+            if key in self.rows
+            for number, finding in enumerate(reading.findings)
+        ]
         return tuple(
             record
-            for record in self.finding_list
+            for record in shown
             if instance_id in (None, record.instance_id)
             and signature in (None, record.finding.signature)
             and (resolved or record.resolved_at is None)
         )
+
+    def _decided(self, finding_id: int) -> FindingDecision | None:
+        mine = [one for one in self.decisions if one.finding_id == finding_id]
+        return mine[-1] if mine else None
 
     async def decide(self, decision: FindingDecision) -> None:
         await self._ready()

@@ -7,12 +7,15 @@ from textual.app import ComposeResult
 from fleetui.console import figures
 from fleetui.console.columns import SEVERITY_TONES
 from fleetui.console.fitting import fit, wrap
-from fleetui.console.grouping import FailureGroup, group_failures
 from fleetui.console.inspection import Line
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
+from fleetui.domain.finding_groups import FindingGroup, group_findings
+from fleetui.domain.finding_record import DecisionKind, FindingDecision, FindingState
+from fleetui.domain.finding_words import history_text
 from fleetui.domain.intent import IntentState
+from fleetui.domain.text import SafeText
 
 INTENT_TONES = {
     IntentState.DONE: "ok",
@@ -20,6 +23,9 @@ INTENT_TONES = {
     IntentState.REFUSED: "warn",
     IntentState.UNKNOWN: "warn",
 }
+
+
+SNOOZE_SECONDS = 3600.0
 
 
 class ListScreen(FleetUIScreen):
@@ -54,21 +60,24 @@ class ListScreen(FleetUIScreen):
 
 
 class FailuresScreen(ListScreen):
-    """Screen 4: what is wrong, grouped; enter goes to the line that proves it."""
+    """Screen 4: what is wrong, faults of the fleet first; enter goes to the line that proves it."""
 
     scopes = ("failures",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._groups: list[FailureGroup] = []
+        self._groups: list[FindingGroup] = []
+        self._past: dict[str, SafeText] = {}
         self._starts: list[int] = []
         self._chosen = 0
 
     async def pull(self) -> None:
-        """Read the findings of the live instances."""
-        live = self.console_app.state.rows
-        readings = [r for r in await self.console_app.store.readings() if r.instance_id in live]
-        self._groups = group_failures(readings)
+        """Read the findings that stand, what was decided about them, and their past."""
+        store, now = self.console_app.store, self.console_app.state.now()
+        self._groups = group_findings(await store.findings(), now)
+        for group in self._groups[:50]:
+            history = await store.signature_history(group.signature)
+            self._past[group.signature] = history_text(history, now)
         self._chosen = min(self._chosen, max(len(self._groups) - 1, 0))
         self._draw()
 
@@ -81,17 +90,20 @@ class FailuresScreen(ListScreen):
         self._starts = []
         for group in self._groups:
             tone = SEVERITY_TONES[group.severity]
-            hosts = f"{len(group.instance_ids)} host" + ("s" if len(group.instance_ids) > 1 else "")
             self._starts.append(len(lines))
-            last = (
-                "" if group.last_seen is None else f"  newest {figures.age(now - group.last_seen)}"
-            )
+            last = f"  newest {figures.age(now - group.last_seen)}"
+            state = "" if group.state is FindingState.OPEN else f"  {group.state}"
+            led = f"  part of the fleet's {group.led_by}" if group.led_by else ""
             lines.append([
                 (f"{glyphs.severity(group.severity)} {fit(group.category, 28)}", f"{tone} bold"),
-                (fit(hosts, 10), "strong"), (last, "dim"),
+                (fit(group.label, 10), "strong"), (last, "dim"), (state, "ok"), (led, "dim"),
             ])  # fmt: skip
-            lines += [[("  " + text, "text")] for text in wrap(group.summary, width - 2)[:2]]
-            for evidence in group.evidence[:2]:
+            summary = wrap(group.newest.summary, width - 2)[: 4 if group.is_fleet else 2]
+            lines += [[("  " + text, "text")] for text in summary]
+            past = self._past.get(group.signature)
+            if past:
+                lines += [[("  " + text, "dim")] for text in wrap(past, width - 2)[:2]]
+            for evidence in group.newest.evidence[:2]:
                 where = evidence.source + (f":{evidence.line}" if evidence.line else "")
                 lines.append([("  " + fit(where, width - 2).rstrip(), "key")])
                 lines += [[("    " + t, "dim")] for t in wrap(evidence.text, width - 4)[:1]]
@@ -99,7 +111,7 @@ class FailuresScreen(ListScreen):
             lines += [[("  " + text, "key")] for text in wrap(ids, width - 2)[:3]]
             lines += [
                 [(f"  {glyphs['arrow']} " if not n else "    ", "ok"), (text, "ok")]
-                for n, text in enumerate(wrap(group.advice, width - 4)[:2])
+                for n, text in enumerate(wrap(group.newest.advice, width - 4)[:2])
             ]
             lines.append([])
         if not self._groups:
@@ -116,7 +128,34 @@ class FailuresScreen(ListScreen):
         """Go to the line that proves the newest of the group."""
         if self._groups:
             group = self._groups[self._chosen]
-            self.console_app.show_evidence(group.newest_id, group.newest)
+            if group.is_fleet:
+                self.action_members()
+            else:
+                self.console_app.show_evidence(group.newest_id, group.newest)
+
+    async def action_acknowledge(self) -> None:
+        """Say that somebody has seen the group's findings."""
+        await self._decide(DecisionKind.ACKNOWLEDGE)
+
+    async def action_snooze(self) -> None:
+        """Keep the group's findings quiet for an hour."""
+        await self._decide(DecisionKind.SNOOZE)
+
+    async def _decide(self, kind: DecisionKind) -> None:
+        app = self.console_app
+        if app.read_only or not self._groups:
+            return
+        group, now = self._groups[self._chosen], app.state.now()
+        for record in group.records:
+            decision = FindingDecision(
+                kind=kind,
+                actor=app.actor,
+                at=now,
+                finding_id=record.finding_id,
+                until=now + SNOOZE_SECONDS if kind is DecisionKind.SNOOZE else None,
+            )
+            await app.store.decide(decision)
+        await self.pull()
 
     def action_members(self) -> None:
         """Show the group's instances in the fleet."""
