@@ -1,9 +1,9 @@
 """Log ingestion over SSH: our links beside one OpenSSH client process a host with `tail -F`.
 
 Runs one real sshd on loopback, N files that grow by 10 lines a second each, and reads them twice:
-with N `HostLink`s in one process, then with N `ssh` processes. Says what each reader cost. The N
-hosts share this machine too (each costs about 1 % of a core, for the script's looks): keep N below
-what the machine can carry, or `lines_per_second` falls.
+with N `HostLink`s in one process, into a real store, then with N `ssh` processes. Says what each
+reader cost, how long a line takes to the store, and whether the goals are met. The N hosts share
+this machine: when it is too small for them, `lines_per_second` falls and the delays are its own.
 
     python benchmarks/ssh_ingest.py --hosts 100 --seconds 20
 """
@@ -19,9 +19,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
+from fleetui.collector.health import HealthBoard
+from fleetui.collector.publisher import Publisher
 from fleetui.domain.clock import SystemClock
 from fleetui.domain.host import SshOutcome, SshState
 from fleetui.domain.stream import LogChunk, StreamPosition
@@ -30,10 +33,14 @@ from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.link import HostLink
 from fleetui.ssh.login import Login
+from fleetui.ssh.scripts import FOLLOW_MARK
 from fleetui.ssh.settings import FollowPlan, SshSettings
+from fleetui.store.interface import Batch, CollectorStore, Lease
+from fleetui.store.sqlite import SqliteStore
 from openssh import Sshd, serving
 
-LINE = b"2026-03-12T07:00:21.300000Z  INFO cuzk_core::engine: partition GPU prove complete n=%06d\n"
+LINE = b"%017.6f  INFO cuzk_core::engine: partition GPU prove complete n=%06d\n"
+LINE_BYTES = len(LINE % (time.time(), 0))
 TICKS = os.sysconf("SC_CLK_TCK")
 WRITER = """
 import sys, time
@@ -42,23 +49,29 @@ files = [open(f"{folder}/{n}.log", "ab", buffering=0) for n in range(hosts)]
 number, due = 0, time.monotonic()
 while True:
     for file in files:
-        file.write(line % number)
+        file.write(line % (time.time(), number))
     number += 1
     due += 0.1
     time.sleep(max(0.0, due - time.monotonic()))
 """
 
 
-class Counter:
-    """A sink that counts."""
+WATCHED = 0
 
-    def __init__(self) -> None:
+
+class Sink:
+    """Hands bytes to a publisher; counts them and the connections."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self.publisher = publisher
         self.received = 0
         self.connected = 0
 
     async def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> None:
-        """Count bytes."""
-        del position, kind
+        """Queue bytes for the store."""
+        del kind
+        await self.publisher.room(chunk.stream.instance_id)
+        self.publisher.add_bytes(chunk, position)
         self.received += len(chunk.data)
 
     def lost(self, path: str, at: float) -> None:
@@ -76,6 +89,44 @@ class Counter:
 
     def host_key(self, instance_id: int, key: str) -> None:
         """Ignore keys."""
+
+
+class TimedStore:
+    """Takes the time from each line's own stamp to the commit of its batch."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self.timing = False
+        self.delays: dict[bool, list[float]] = {True: [], False: []}
+
+    async def publish(self, lease: Lease, batch: Batch) -> int:
+        """Publish, then read the stamps."""
+        revision = await self._store.publish(lease, batch)
+        now = time.time()
+        for chunk in batch.chunks if self.timing else ():
+            first = -chunk.offset % LINE_BYTES
+            delays = self.delays[chunk.stream.instance_id == WATCHED]
+            for start in range(first, len(chunk.data) - LINE_BYTES + 1, LINE_BYTES):
+                delays.append(now - float(chunk.data[start : start + 17]))
+        return revision
+
+
+def scripts_seconds() -> float:
+    """Return user and system time of the hosts' scripts and the tools they ran."""
+    total = 0
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and FOLLOW_MARK.encode() in (folder / "cmdline").read_bytes():
+                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+                total += sum(map(int, fields[11:15]))
+        except OSError:
+            continue
+    return total / TICKS
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Return a value of the sorted list in milliseconds."""
+    return sorted(values)[int(share * (len(values) - 1))] * 1000 if values else float("nan")
 
 
 def cpu_seconds(pids: list[int]) -> float:
@@ -102,18 +153,28 @@ async def ours(server: Sshd, folder: Path, hosts: int, seconds: float) -> dict[s
     settings = SshSettings(
         key_files=(server.client_key,), use_agent=False, probe_interval_seconds=1e6
     )
-    sink = Counter()
+    clock = SystemClock()
+    real_store = await SqliteStore.open(folder / "store" / "fleet.db", clock=clock)
+    lease = await real_store.take_lease("benchmark", 600.0)
+    if lease is None:
+        raise RuntimeError("the store of this benchmark is held by somebody else")
+    store = TimedStore(real_store)
+    publisher = Publisher(
+        cast("CollectorStore", store), lease, clock=clock, health=HealthBoard("benchmark", clock),
+        tick_seconds=0.3, pending_bytes=64 << 20, pending_bytes_per_instance=2 << 20,
+    )  # fmt: skip
+    sink = Sink(publisher)
     login, gate, book = Login(settings), HandshakeGate(settings.max_handshakes), HostKeyBook()
     me = [os.getpid()]
-    began, spent = time.monotonic(), cpu_seconds(me)
+    memory = pss_mib(me)
     async with asyncio.TaskGroup() as group:
-        tasks = []
+        tasks = [group.create_task(publisher.run(), name="publisher")]
+        began, spent = time.monotonic(), cpu_seconds(me)
         for number in range(hosts):
             plan = FollowPlan(streams=(("daemon", f"{folder}/{number}.log"),))
-            link = HostLink(
-                number, settings, plan, book, sink, {}, gate, SystemClock(), login=login
-            )
+            link = HostLink(number, settings, plan, book, sink, {}, gate, clock, login=login)
             link.set_addresses((server.address,))
+            link.set_watched(number == WATCHED)
             tasks.append(group.create_task(link.run(), name=f"link-{number}"))
         while sink.connected < hosts:  # noqa: ASYNC110 - a benchmark may look at the clock
             await asyncio.sleep(0.01)
@@ -122,17 +183,28 @@ async def ours(server: Sshd, folder: Path, hosts: int, seconds: float) -> dict[s
         await asyncio.sleep(5)
         gc.freeze()
         began, spent, received = time.monotonic(), cpu_seconds(me), sink.received
+        loop_spent, script_spent = time.thread_time(), scripts_seconds()
+        store.timing = True
         await asyncio.sleep(seconds)
         lasted = time.monotonic() - began
         result = {
             "connect_seconds": connect,
             "connect_cpu_ms_per_host": connect_cpu / hosts * 1000,
-            "lines_per_second": (sink.received - received) / len(LINE % 0) / lasted,
+            "lines_per_second": (sink.received - received) / LINE_BYTES / lasted,
             "cpu_percent": (cpu_seconds(me) - spent) / lasted * 100,
+            "loop_cpu_percent": (time.thread_time() - loop_spent) / lasted * 100,
+            "script_cpu_percent_per_host": (scripts_seconds() - script_spent)
+            / lasted / hosts * 100,
             "memory_mib": pss_mib(me),
-        }
+            "memory_kib_per_host": (pss_mib(me) - memory) / hosts * 1024,
+            "watched_p50_ms": percentile(store.delays[True], 0.5),
+            "watched_p99_ms": percentile(store.delays[True], 0.99),
+            "others_p50_ms": percentile(store.delays[False], 0.5),
+            "others_p99_ms": percentile(store.delays[False], 0.99),
+        }  # fmt: skip
         for task in tasks:
             task.cancel()
+    await real_store.close()
     return result
 
 
@@ -177,7 +249,7 @@ async def rivals(server: Sshd, folder: Path, hosts: int, seconds: float) -> dict
     result = {
         "connect_seconds": connect,
         "connect_cpu_ms_per_host": connect_cpu / hosts * 1000,
-        "lines_per_second": (received - before) / len(LINE % 0) / lasted,
+        "lines_per_second": (received - before) / LINE_BYTES / lasted,
         "cpu_percent": (cpu_seconds(pids) - spent) / lasted * 100,
         "memory_mib": pss_mib(pids),
     }
@@ -192,6 +264,7 @@ async def measure(hosts: int, seconds: float) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "sshd").mkdir()
+        (folder / "store").mkdir()
         line = LINE.decode().rstrip("\n")
         with serving(folder / "sshd") as server:
             writer = await asyncio.create_subprocess_exec(
@@ -206,6 +279,30 @@ async def measure(hosts: int, seconds: float) -> dict[str, dict[str, float]]:
     return results
 
 
+def verdicts(ours: dict[str, float], rival: dict[str, float]) -> list[str]:
+    """Compare with the goals."""
+
+    def line(goal: str, figure: float, limit: float) -> str:
+        return f"{'met   ' if figure <= limit else 'MISSED'} {goal}: {figure:.3g} (<= {limit:.3g})"
+
+    return [
+        line("connect CPU against ssh", _ratio(ours, rival, "connect_cpu_ms_per_host"), 1 / 12),
+        line("memory against ssh", _ratio(ours, rival, "memory_mib"), 1 / 6),
+        line("connect time against ssh", _ratio(ours, rival, "connect_seconds"), 1 / 2),
+        line("connect CPU, ms a host", ours["connect_cpu_ms_per_host"], 3.0),
+        line("memory, KiB a host", ours["memory_kib_per_host"], 40.0),
+        line("host's own CPU, % of a core", ours["script_cpu_percent_per_host"], 1.0),
+        line("line to store, watched, p50 ms", ours["watched_p50_ms"], 100.0),
+        line("line to store, watched, p99 ms", ours["watched_p99_ms"], 1000.0),
+        line("line to store, others, p50 ms", ours["others_p50_ms"], 500.0),
+        line("line to store, others, p99 ms", ours["others_p99_ms"], 1000.0),
+    ]
+
+
+def _ratio(ours: dict[str, float], rival: dict[str, float], name: str) -> float:
+    return ours[name] / rival[name]
+
+
 def main() -> None:
     """Print the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -218,6 +315,7 @@ def main() -> None:
         for name, figures in results.items()
     }
     print(json.dumps({"hosts": arguments.hosts, **rounded}, indent=2))
+    print("\n".join(verdicts(results["ours"], results["ssh_processes"])))
 
 
 if __name__ == "__main__":

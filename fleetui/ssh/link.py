@@ -19,6 +19,7 @@ from fleetui.ssh.follow import Positions
 from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.login import LoggedIn, Login, LoginError
+from fleetui.ssh.older import OlderBytesError, read_older
 from fleetui.ssh.outcome import TELLING, wants_patience
 from fleetui.ssh.script_run import OUTPUT_LIMIT, ScriptResult, run_script
 from fleetui.ssh.settings import FollowPlan, SshSettings
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 
 _STEADY_SECONDS = 30.0
 _CLOSE_SECONDS = 5.0
+_OLDER_SECONDS = 30.0
 
 
 class LinkSink(Protocol):
@@ -133,6 +135,28 @@ class HostLink:
         if self._connection is None:
             raise ConnectionError("no SSH connection")
         return await run_script(self._connection, script, timeout, limit=limit)
+
+    async def read_older(self, path: str, *, end: int, size: int) -> bytes:
+        """Read up to `size` bytes before `end` of a followed file's present generation.
+
+        For what was left out at first sight (`StreamPosition.skipped`). The file is known by its
+        identity; the bytes are the caller's, for the store only ever appends.
+
+        Raises:
+            ConnectionError: there is no connection.
+            OlderBytesError: the file is not followed, was replaced, or cannot be read.
+            ValueError: the range is too long or empty.
+            TimeoutError: the host took too long.
+        """
+        if self._connection is None:
+            raise ConnectionError("no SSH connection")
+        position = self._positions.positions.get(path)
+        if position is None or not position.file_identity:
+            raise OlderBytesError(f"{path} is not followed")
+        start = max(0, end - size)
+        return await read_older(
+            self._connection, path, position.file_identity, start, end - start, _OLDER_SECONDS
+        )
 
     async def run(self) -> None:
         """Connect, serve and reconnect until cancelled. Only a failing sink makes it raise."""

@@ -8,6 +8,7 @@ import pytest
 
 from fleetui.domain.host import SshState
 from fleetui.ssh.channel import ByteStream
+from fleetui.ssh.older import OlderBytesError
 from fleetui.ssh.settings import FollowPlan
 from link_stage import Recorder, linked, quick, until
 from openssh import Sshd
@@ -241,3 +242,41 @@ async def test_a_sink_that_fails_ends_the_run_and_its_bytes_come_again(
         await fail(sink)
     async with linked(shared_sshd, plan, recorder=sink, resume=sink.positions):
         await until(lambda: sink.text(log) == b"one\n", "the line after all")
+
+
+async def test_older_parts_of_a_big_file_are_fetched_on_demand(
+    shared_sshd: Sshd, plan: FollowPlan, tmp_path: Path
+) -> None:
+    log = tmp_path / "a.log"
+    content = os.urandom(300_000)
+    log.write_bytes(content)
+    settings = quick(shared_sshd, first_sight_bytes=1000)
+    async with linked(shared_sshd, plan, settings=settings) as (link, sink):
+        await until(lambda: sink.text(log) == content[-1000:], "the end of it")
+        skipped = sink.positions[str(log)].skipped
+        assert await link.read_older(str(log), end=skipped, size=5000) == content[-6000:-1000]
+        assert await link.read_older(str(log), end=100, size=5000) == content[:100]
+        with pytest.raises(ValueError, match="not a range"):
+            await link.read_older(str(log), end=1 << 30, size=1 << 30)
+        with pytest.raises(OlderBytesError, match="not followed"):
+            await link.read_older(str(tmp_path / "other.log"), end=10, size=10)
+        log.rename(tmp_path / "moved")
+        log.write_bytes(b"")  # nothing yet, so that the old one is still followed
+        with pytest.raises(OlderBytesError, match="another file"):
+            await link.read_older(str(log), end=skipped, size=5000)
+
+
+@pytest.mark.parametrize("more", [0, 500])
+async def test_a_file_rewritten_while_nobody_was_connected_begins_a_generation(
+    shared_sshd: Sshd, plan: FollowPlan, tmp_path: Path, more: int
+) -> None:
+    log = tmp_path / "a.log"
+    first, second = os.urandom(1000), os.urandom(1000 + more)
+    log.write_bytes(first)
+    async with linked(shared_sshd, plan) as (_, sink):
+        await until(lambda: sink.text(log) == first, "the first content")
+    with log.open("r+b") as file:
+        file.write(second)
+    async with linked(shared_sshd, plan, resume=sink.positions, recorder=sink) as (_, sink):
+        await until(lambda: sink.text(log, 2) == second, "the second content")
+        assert sink.text(log) == first

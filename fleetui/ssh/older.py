@@ -1,0 +1,59 @@
+"""Bytes of a file from before the place where following it began."""
+
+import asyncio
+import shlex
+
+import asyncssh
+
+from fleetui.ssh.channel import running
+
+OLDER_LIMIT = 4 * 1024 * 1024
+_MARK = b"\n@older "
+_NOISE_LIMIT = 64 * 1024
+_SCRIPT = """
+exec 4<"$1" || exit
+printf '\\n@older %s\\n' "$(stat -L -c '%d:%i:%W' /proc/self/fd/4)"
+tail -c "+$2" /proc/self/fd/4 | head -c "$3"
+"""
+
+
+class OlderBytesError(Exception):
+    """The bytes cannot be had; the text says why."""
+
+
+async def read_older(  # noqa: PLR0917 - a range of a file takes so many words
+    connection: asyncssh.SSHClientConnection,
+    path: str,
+    identity: str,
+    offset: int,
+    size: int,
+    seconds: float,
+) -> bytes:
+    """Read `size` bytes from `offset` of the file that is `identity`; fewer at its end.
+
+    Raises:
+        ValueError: the range is not one, or longer than `OLDER_LIMIT`.
+        OlderBytesError: another file has the name by now, or the host did not give the bytes.
+        TimeoutError: it took longer than `seconds`.
+    """
+    if offset < 0 or not 0 < size <= OLDER_LIMIT:
+        raise ValueError(f"not a range of at most {OLDER_LIMIT} bytes: {size} from {offset}")
+    command = (
+        f"exec sh -c {shlex.join((_SCRIPT, 'fleetui-older', path, str(offset + 1), str(size)))}"
+    )
+    answer = bytearray()
+    try:
+        async with asyncio.timeout(seconds), running(connection, command) as stream:
+            while data := await stream.read():
+                answer += data
+                if len(answer) > size + _NOISE_LIMIT:
+                    break
+    except asyncssh.Error as error:
+        raise OlderBytesError(f"the host did not run it: {error}") from error
+    _, mark, rest = answer.partition(_MARK)
+    found, line_end, body = rest.partition(b"\n")
+    if not mark or not line_end:
+        raise OlderBytesError(f"{path} cannot be read")
+    if found.decode("ascii", "replace") != identity:
+        raise OlderBytesError(f"{path} is another file by now")
+    return bytes(body[:size])
