@@ -39,6 +39,8 @@ async def set_state(intent: Intent, tools: Tools) -> Course:
         tools.walks.ask()
         return queued(QUEUED)
     if not answer.ok:
+        if answer.code is not None:
+            tools.inventory.withdraw_stop(intent.instance_id)
         return _not_ok(answer)
     return await check_state(intent, tools)
 

@@ -84,8 +84,8 @@ class Executor:
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._errands: dict[str, _Errand] = {}
-        self._queued: dict[int, tuple[Intent, float]] = {}
-        """Starts that wait at the API, by instance, and since when in the loop's time."""
+        self._queued: dict[str, tuple[Intent, float]] = {}
+        """Starts that wait at the API, by intent, and since when in the loop's time."""
 
     async def run(self) -> None:
         """Check what earlier runs left, then execute what is asked, until cancelled.
@@ -144,7 +144,7 @@ class Executor:
         del self._errands[intent.intent_id]
         if course.queued:
             self._show(intent, START_QUEUED)
-            self._queued[intent.instance_id] = intent, asyncio.get_running_loop().time()
+            self._queued[intent.intent_id] = intent, asyncio.get_running_loop().time()
         still_unknown = intent.state is course.state is IntentState.UNKNOWN
         if not (check and still_unknown):
             await self._settle(intent, course)
@@ -176,13 +176,13 @@ class Executor:
 
     async def _settle_queued(self) -> None:
         """Judge queued starts by rows that were listed since."""
-        for instance_id, (intent, since) in list(self._queued.items()):
-            watcher = self._tools.fleet.get(instance_id)
+        for intent_id, (intent, since) in list(self._queued.items()):
+            watcher = self._tools.fleet.get(intent.instance_id)
             if self._tools.walks.listed_since < since:
                 continue
             course = api_acts.settle_queued(watcher.instance if watcher else None)
             if course is not None:
-                del self._queued[instance_id]
+                del self._queued[intent_id]
                 self._show(intent, None)
                 await self._settle(intent, course)
 

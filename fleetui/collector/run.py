@@ -236,7 +236,10 @@ async def _start_parts(
     await fleet.resume(store, resumed)
     await recall_restarts(store, fleet)
     client = VastClient(settings.api, Limiter(settings.api_pace), http, clock=settings.clock)
-    inventory = Inventory([(remains.instance, remains.row_seen_at) for remains in resumed.remains])
+    inventory = Inventory(
+        [(remains.instance, remains.row_seen_at) for remains in resumed.remains],
+        stopping=resumed.stopping,
+    )
     walks = Walks(
         client,
         inventory,

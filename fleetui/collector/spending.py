@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from fleetui.domain.instance import Instance
 from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.stage import Stage
@@ -14,6 +16,8 @@ UNSEEN_SECONDS = 900.0
 class SpendMeter:
     """Between two rows an instance costs what the earlier one says (facts: vast_api.md R9).
 
+    When that one does not tell, what was known last counts.
+
     `earlier` gives the last stored row of each live instance and when it was seen, `totals` what
     was counted of them before.
     """
@@ -25,15 +29,21 @@ class SpendMeter:
     ) -> None:
         self._last = dict(earlier)
         self._totals = dict(totals)
+        self._costs: dict[int, float] = {}
+        """The last known cost of each, for rows that do not tell."""
 
     def observe(self, instance: Instance, stage: Stage | None, at: float) -> tuple[Spend, ...]:
         """Take a row seen at `at`; returns what was spent since the one before, by day."""
+        if instance.cost_per_hour is not None:
+            self._costs[instance.instance_id] = instance.cost_per_hour
         last = self._last.get(instance.instance_id)
         self._last[instance.instance_id] = at, instance
         self._totals.setdefault(instance.instance_id, SpendTotal(since=at, dollars=0.0))
         if last is None or last[0] >= at:
             return ()
         since, row = last
+        if row.cost_per_hour is None:
+            row = msgspec.structs.replace(row, cost_per_hour=self._costs.get(row.instance_id))
         spent = tuple(_parts(row, stage or Stage.LOADING, since, at))
         total = self._totals[instance.instance_id]
         dollars = total.dollars + sum(part.dollars for part in spent)
@@ -47,6 +57,7 @@ class SpendMeter:
     def forget(self, instance_id: int) -> None:
         """Drop an instance that is gone: nothing more is paid for it."""
         self._last.pop(instance_id, None)
+        self._costs.pop(instance_id, None)
         self._totals.pop(instance_id, None)
 
 

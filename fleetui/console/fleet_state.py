@@ -22,6 +22,8 @@ class Totals(msgspec.Struct, frozen=True):
 
     instances: int = 0
     burn: float = 0.0
+    """Dollars an hour; `unpriced` rows do not tell theirs, so that it is more than this."""
+    unpriced: int = 0
     proofs_per_hour: float = 0.0
     measured: int = 0
 
@@ -89,7 +91,13 @@ class FleetState:
         """Sum what the fleet costs and proves."""
         rates = [r.proofs_per_hour for r in self.rows.values() if r.proofs_per_hour is not None]
         burn = sum(row.cost_per_hour or 0.0 for row in self.rows.values())
-        return Totals(len(self.rows), burn, sum(rates), len(rates))
+        return Totals(
+            instances=len(self.rows),
+            burn=burn,
+            unpriced=sum(row.cost_per_hour is None for row in self.rows.values()),
+            proofs_per_hour=sum(rates),
+            measured=len(rates),
+        )
 
     def severities(self) -> Counter[Severity]:
         """Count rows by the severity of their worst finding."""

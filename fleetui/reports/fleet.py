@@ -56,6 +56,7 @@ async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
     burn = _sum([row.cost_per_hour for row in view.rows])
     balance = view.health.balance if view.health else None
     report["cost_per_hour"] = burn
+    report["cost_unknown"] = sum(row.cost_per_hour is None for row in view.rows)
     report["spent"] = _sum([row.spent for row in view.rows])
     report["balance"] = balance
     report["hours_left"] = hours_left(balance, burn)
@@ -104,10 +105,13 @@ def report_text(report: dict[str, Any]) -> str:
 
 def status_text(report: dict[str, Any]) -> str:
     """Draw a status report as plain lines, one an instance."""
+    # Rows whose cost is not known make the sum a lower bound.
+    at_least, at_most = ("≥", "≤") if report["cost_unknown"] else ("", "")
     head = (
         f"{report['instances']} instances · {_number(report['proofs_per_hour'], 1)} proofs/h"
-        f" · ${_number(report['cost_per_hour'], 2)}/h · balance ${_number(report['balance'], 2)},"
-        f" {_number(report['hours_left'], 0)} h left · SSH {report['ssh_connected']}"
+        f" · {at_least}${_number(report['cost_per_hour'], 2)}/h"
+        f" · balance ${_number(report['balance'], 2)},"
+        f" {at_most}{_number(report['hours_left'], 0)} h left · SSH {report['ssh_connected']}"
         f" · API {_seconds(report['api_age_seconds'])} old"
         f" · collector {'running' if report['collector']['running'] else 'NOT running'}"
     )
@@ -136,11 +140,11 @@ def _row_line(row: dict[str, Any]) -> str:
             f"{row['instance_id']:>9}",
             _column(row.get("label") or "-", 14),
             _column(f"{row.get('num_gpus') or '?'}x {row.get('gpu') or '?'}", 20),
-            _column(row["stage"], 14),
+            _column(row.get("acting") or row["stage"], 14),
             _column(row.get("progress_text") or "", 18),
             f"{_number(row.get('proofs_per_hour'), 1):>6}/h",
             f"${_number(row.get('cost_per_hour'), 3):>6}/h",
-            f"${_number(row.get('spent'), 2):>6}",
+            f"${_number(row.get('spent'), 2):>6} spent",
             f"{row['trend']:+.0%}" if row["trend"] else "",
             row["peers"] or "",
             f"{row.get('finding_severity')}: {finding}" if finding else "",

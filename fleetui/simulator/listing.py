@@ -10,8 +10,11 @@ DEFAULT_LIMIT = 25
 MOST_ROWS = 25
 LIMIT_FOR_NONSENSE = 5
 COMPUTED = frozenset(
-    {"dph_total", "num_gpus", "duration", "search", "instance", "offline", "dlperf_per_dphtotal"}
-)
+    {
+        "dph_total", "num_gpus", "duration", "search", "instance", "offline", "dlperf_per_dphtotal",
+        "flops_per_dphtotal", "score", "storage_total_cost", "vram_costperhour",
+    }
+)  # fmt: skip
 
 
 class BadRequestError(Exception):
@@ -110,13 +113,42 @@ def matches(row: Mapping[str, Any], filters: Mapping[str, Any], closed: frozense
             operation = _OPERATIONS.get(name)
             if operation is None:
                 raise BadRequestError("invalid_request", f"{name} is not an operation")
+            value = _place(row[column]) if column == "geolocation" else row[column]
             try:
-                passed = operation(row[column], wanted)
+                passed = operation(value, _like(value, wanted))
             except TypeError:
                 passed = False
             if not passed:
                 return False
     return True
+
+
+def _like(value: object, wanted: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
+    """Read what is asked for as the column's type: clients send numbers as text."""
+    if isinstance(wanted, list):
+        return [_like(value, item) for item in wanted]
+    if isinstance(value, bool) and isinstance(wanted, str):
+        return {"true": True, "false": False}.get(wanted.lower(), wanted)
+    if isinstance(value, int | float) and isinstance(wanted, str):
+        try:
+            return float(wanted)
+        except ValueError:
+            return wanted
+    return wanted
+
+
+def _place(value: object) -> object:
+    """Return the country's two letters, by which places are searched."""
+    return value.rpartition(", ")[2] if isinstance(value, str) else value
+
+
+def sorted_by(rows: list[dict[str, Any]], order: object) -> list[dict[str, Any]]:
+    """Sort by `[[column, "asc" | "desc"], ...]`, the first most; unknown columns change nothing."""
+    if isinstance(order, list):
+        for item in reversed(order):
+            if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str):
+                rows = sorted(rows, key=_sort_key(item[0]), reverse=item[1] == "desc")
+    return rows
 
 
 def _ordered(rows: list[dict[str, Any]], query: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -127,6 +159,8 @@ def _ordered(rows: list[dict[str, Any]], query: Mapping[str, str]) -> list[dict[
     ordered = sorted(rows, key=lambda row: int(row["id"]))
     for item in reversed(order):
         column = item.get("col")
+        if not isinstance(column, str):
+            raise BadRequestError("invalid_args", "order_by needs a column's name")
         if rows and column not in rows[0]:
             raise BadRequestError("invalid_args", f"unknown column {column}")
         ordered.sort(key=_sort_key(column), reverse=item.get("dir") == "desc")

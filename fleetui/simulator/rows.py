@@ -103,6 +103,16 @@ def price(row: dict[str, Any], share: float) -> None:
     row["total_flops"] = round(82.6 * row["num_gpus"], 2)
 
 
+def outbid(row: dict[str, Any]) -> dict[str, Any]:
+    """Return what differs in the row of an interruptible instance that was outbid.
+
+    All three states say `stopped`, as after a renter's stop (facts: vast_api.md section 7, 12).
+    """
+    states = dict.fromkeys(("intended_status", "cur_state", "next_state"), "stopped")
+    bid = {"is_bid": True, "min_bid": round(row["dph_base"] * 1.2, 4)}
+    return states | bid | {"actual_status": "exited", "ports": None, "uptime_mins": None}
+
+
 def settle(row: dict[str, Any], now: float) -> None:
     """Fill in what follows from the rest of the row: money, remaining time, GPU memory sum."""
     storage = row["storage_cost"] * row["disk_space"] / HOURS_A_MONTH

@@ -14,8 +14,8 @@ from fleetui.simulator import listing
 from fleetui.simulator.faults import Faults
 from fleetui.simulator.odd_rows import spoil
 from fleetui.simulator.rate_limits import LEAST_SPACING, RateLimits
-from fleetui.simulator.rows import MODELS
-from fleetui.simulator.world import Rental, World
+from fleetui.simulator.rows import MODELS, outbid, settle
+from fleetui.simulator.world import Offer, Rental, World
 
 Scopes = frozenset[str]
 READ_SCOPES = frozenset({"instance_read", "user_read"})
@@ -29,7 +29,16 @@ SCOPE_OF = {
 """The permission of an endpoint, `instance_write` unless named (facts: vast_api.md 1.5)."""
 RECORDED = 2000
 LABEL_LIMIT = 1024
+CREATE_LABEL_LIMIT = 256
+_OF_A_CONTRACT = frozenset(
+    {
+        "actual_status", "intended_status", "cur_state", "next_state", "label", "extra_env",
+        "onstart", "jupyter_token", "status_msg", "ports", "ssh_host", "ssh_port", "ssh_idx",
+        "image_uuid", "image_args", "image_runtype", "uptime_mins", "public_ipaddr", "instance",
+    }
+)  # fmt: skip
 _HTML = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
+_NOT_FOUND = "<html><head><title>404 Not Found</title></head><body>nginx</body></html>"
 _LOGIN = {"success": False, "error": "auth_error", "msg": "This action requires login."}
 _BAD_KEY = {"success": False, "error": "auth_error", "msg": "Invalid user key"}
 _NO_INSTANCE = {"success": False, "error": "no_such_instance", "msg": "No such instance"}
@@ -210,6 +219,13 @@ class VastApi:
 
     def _row(self, rental: Rental) -> dict[str, Any]:
         row = self._world.row(rental)
+        dearer = self._faults.get("price", rental.instance_id)
+        if dearer is not None:
+            row["dph_base"] *= dearer.value or 2.0
+            settle(row, self._world.clock.now())
+        if self._faults.get("outbid", rental.instance_id):
+            row |= outbid(row)
+            settle(row, self._world.clock.now())
         fault = self._faults.get("odd_rows", rental.instance_id)
         return spoil(row) if fault is not None else row
 
@@ -217,6 +233,9 @@ class VastApi:
         return _answer(_DEPRECATED, status=410)
 
     async def _single(self, request: web.Request) -> web.StreamResponse:
+        unusable = self._faults.take("single_unusable", _id(request))
+        if unusable is not None:
+            return _unusable(int(unusable.value or 0))
         rental = self._world.living(_id(request))
         return _answer({"instances": None if rental is None else self._row(rental)})
 
@@ -226,11 +245,12 @@ class VastApi:
 
     async def _manage_many(self, request: web.Request) -> web.StreamResponse:
         body = await _body(request)
-        for instance_id in body.get("ids") or []:
+        refused: web.Response | None = None
+        for instance_id in _ids(body, "ids"):
             rental = self._world.living(instance_id)
-            if rental is not None:
-                self._managed(rental, body)
-        return _answer({"success": True})
+            answer = self._managed(rental, body) if rental else _answer(_NO_INSTANCE, status=404)
+            refused = refused or answer
+        return refused or _answer({"success": True})
 
     def _managed(self, rental: Rental, body: dict[str, Any]) -> web.Response | None:
         now = self._world.clock.now()
@@ -285,12 +305,15 @@ class VastApi:
         return self._act(request, end)
 
     async def _destroy_many(self, request: web.Request) -> web.StreamResponse:
-        ids = (await _body(request)).get("instance_ids") or []
+        ids = _ids(await _body(request), "instance_ids")
         ended = [instance_id for instance_id in ids if self._world.destroy(instance_id)]
         return _answer({"success": bool(ended)})
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
         body = await _body(request)
+        wrong = _wrong_in_create(body)
+        if wrong:
+            return _refusal(400, "invalid_args", wrong)
         rental = self._world.create(_id(request), body)
         if rental is None:
             return _refusal(404, "no_such_ask", "The offer is no longer there")
@@ -308,21 +331,17 @@ class VastApi:
 
     def _search(self, wanted: dict[str, Any]) -> web.StreamResponse:
         """Search the offers; a condition on a column they lack is let pass."""
-        offers = [
-            offer.fields
-            | {"ask_contract_id": offer.offer_id, "rented": False, "verified": True}
-            | {"gpu_total_ram": offer.fields["gpu_totalram"], "hostname": None}
-            for offer in self._world.offers.values()
-        ]
+        rows = [_offer_row(offer) for offer in self._world.offers.values()]
         filters = {
             name: value
             for name, value in wanted.items()
-            if isinstance(value, dict) and offers and name in offers[0]
+            if isinstance(value, dict) and rows and name in rows[0]
         }
         try:
-            found = [row for row in offers if listing.matches(row, filters, frozenset())]
+            found = [row for row in rows if listing.matches(row, filters, frozenset())]
         except listing.BadRequestError as error:
             return _refusal(400, error.error, error.message)
+        found = listing.sorted_by(found, wanted.get("order"))
         limit = wanted.get("limit")
         return _answer(
             {"success": True, "offers": found[:limit] if isinstance(limit, int) else found}
@@ -351,11 +370,71 @@ class VastApi:
         return _answer({"gpu_names": [model.name for model in MODELS]})
 
     async def _nothing(self, _request: web.Request) -> web.StreamResponse:
-        return web.Response(status=404, text=_HTML, content_type="text/html")
+        return web.Response(status=404, text=_NOT_FOUND, content_type="text/html")
+
+
+def _unusable(kind: int) -> web.Response:
+    """Answer a single look so that nothing can be told from it."""
+    answers = (
+        lambda: _refusal(500, "server_error", "Internal error"),
+        lambda: _answer(_BAD_KEY, status=404),
+        lambda: web.Response(status=404, text=_NOT_FOUND, content_type="text/html"),
+        lambda: _refusal(404, "session_expired", "Session expired. Please log in again."),
+        lambda: _answer({"success": True}),
+        lambda: _refusal(401, "auth_error", "Invalid user key"),
+    )
+    return answers[kind % len(answers)]()
 
 
 def _id(request: web.Request) -> int:
     return int(request.match_info["id"])
+
+
+def _ids(body: dict[str, Any], name: str) -> list[int]:
+    """Return a list of ids.
+
+    Raises:
+        web.HTTPBadRequest: it is none.
+    """
+    ids = body.get(name)
+    if not isinstance(ids, list) or not all(type(item) is int for item in ids):
+        raise _bad_request(f"{name} must be a list of ids")
+    return ids
+
+
+def _bad_request(message: str) -> web.HTTPBadRequest:
+    text = json.dumps({"success": False, "error": "invalid_args", "msg": message})
+    return web.HTTPBadRequest(text=text, content_type="application/json")
+
+
+def _wrong_in_create(body: dict[str, Any]) -> str | None:
+    """Say what is wrong with a request to rent (facts: section 5.4)."""
+    label, disk, price = body.get("label"), body.get("disk"), body.get("price")
+    if not isinstance(body.get("image"), str) and not body.get("template_hash_id"):
+        return "image is missing"
+    if not isinstance(label, str | None) or len(label or "") > CREATE_LABEL_LIMIT:
+        return f"label must be text of at most {CREATE_LABEL_LIMIT} characters"
+    if not isinstance(disk, int | float | None) or isinstance(disk, bool) or (disk or 1) <= 0:
+        return "disk must be a number of GB"
+    if not isinstance(price, int | float | None) or isinstance(price, bool):
+        return "price must be a number or null"
+    if not isinstance(body.get("env"), dict | None):
+        return "env must be an object"
+    return None
+
+
+def _offer_row(offer: Offer) -> dict[str, Any]:
+    """Make the row of an offer: of the machine alone, nothing of a contract."""
+    row = {name: value for name, value in offer.fields.items() if name not in _OF_A_CONTRACT}
+    return row | {
+        "id": offer.offer_id,
+        "ask_contract_id": offer.offer_id,
+        "rented": False,
+        "verified": True,
+        "reliability": offer.fields["reliability2"],
+        "gpu_total_ram": offer.fields["gpu_totalram"],
+        "hostname": None,
+    }
 
 
 async def _body(request: web.Request) -> dict[str, Any]:
@@ -364,8 +443,7 @@ async def _body(request: web.Request) -> dict[str, Any]:
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        text = json.dumps({"success": False, "error": "invalid_args", "msg": "no JSON object"})
-        raise web.HTTPBadRequest(text=text, content_type="application/json")
+        raise _bad_request("no JSON object")
     return body
 
 

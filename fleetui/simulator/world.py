@@ -123,9 +123,12 @@ class World:
             if isinstance(env, dict)
             else [],
             "disk_space": float(body.get("disk") or offer.fields["disk_space"]),
+            "is_bid": body.get("price") is not None,
         }
         rental = self._rent(instance_id, offer.scenario, fields, now)
         rental.chosen = ("image_uuid", "disk_space")
+        if body.get("target_state") == "stopped":
+            rental.host.stop(now)
         return rental
 
     def _rent(

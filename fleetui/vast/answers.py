@@ -54,8 +54,8 @@ class ActionResult:
     """Answer to an action.
 
     `code` is the HTTP status, 401 for whatever way the API refuses the key, and `None` when no
-    answer came: then the call may or may not have been taken. `queued` is a start that the API
-    keeps, to do (and bill) it when the machine's GPUs are free (facts: section 5.2).
+    answer came that tells: then the call may or may not have been taken. `queued` is a start
+    that the API keeps, to do (and bill) it when the machine's GPUs are free (facts: section 5.2).
     """
 
     ok: bool

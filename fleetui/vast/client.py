@@ -18,7 +18,7 @@ from fleetui.vast.answers import (
     WalkResult,
 )
 from fleetui.vast.errors import Trouble, VastError
-from fleetui.vast.gates import number, whole
+from fleetui.vast.gates import number
 from fleetui.vast.limiter import Endpoint, Limiter
 from fleetui.vast.rows import SELECT_COLUMNS, read_row
 from fleetui.vast.transport import BACKOFF_SECONDS, CALL_DEADLINE_SECONDS, Call, Reply, Transport
@@ -37,6 +37,8 @@ PAGE_ROWS = 25
 MOST_PAGES = 400
 WALK_DEADLINE_SECONDS = 900.0
 ERROR_CATEGORY = "vast_api_error"
+UNCLEAR = frozenset({Trouble.SERVER, Trouble.UNREADABLE, Trouble.NETWORK, Trouble.TIMEOUT})
+"""Answers that leave open whether an action was taken."""
 
 
 class VastClient:
@@ -174,9 +176,7 @@ class VastClient:
         Raises:
             VastError: the API did not answer usably.
         """
-        reply = await self._transport.send(
-            Call(Endpoint.ACCOUNT, "GET", "/api/v0/users/current/", {"owner": "me"})
-        )
+        reply = await self._transport.send(Call(Endpoint.ACCOUNT, "GET", "/api/v0/users/current/"))
         if reply.problem is not None:
             raise VastError(reply.problem)
         return Account(number(reply.data.get("balance")), number(reply.data.get("credit")))
@@ -236,10 +236,15 @@ class _Walker:
             rows = []
         if not isinstance(rows, list):
             return "'instances' is not a list"
+        if len(rows) > PAGE_ROWS:
+            return f"a page of {len(rows)} rows where {PAGE_ROWS} were asked for"
         total = page.get("total_instances")
-        if total != 0 and whole(total) is None:
+        count = number(total)
+        if count is None or count < 0 or count != int(count):
             return "the answer lacks 'total_instances'"
-        self.total = whole(total) or 0
+        if count == 0 and page.get("success") is not True:
+            return "no instances, in an answer that does not claim to be a success"
+        self.total = int(count)
         for raw in rows:
             self.rows += 1
             instance = read_row(raw)
@@ -264,6 +269,8 @@ def _result(reply: Reply) -> ActionResult:
     problem = reply.problem
     if problem is not None:
         code = 401 if problem.trouble is Trouble.AUTH else problem.status
+        if problem.trouble in UNCLEAR:
+            code = None
         queued = problem.trouble is Trouble.REFUSED and "queued" in problem.text.lower()
         return ActionResult(ok=False, text=problem.text, code=code, queued=queued)
     said = reply.data.get("msg")

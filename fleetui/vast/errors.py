@@ -3,12 +3,15 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from fleetui.domain.text import SafeText, sanitise
 
 LONGEST_WAIT_SECONDS = 60.0
+"""A call is not kept waiting for longer; it fails instead."""
+LONGEST_PAUSE_SECONDS = 600.0
 _TEXT_LIMIT = 300
 _THRESHOLD = re.compile(r"threshold\W{0,3}(\d{1,3}(?:\.\d{1,6})?)")
 
@@ -37,7 +40,7 @@ class Problem:
     text: SafeText
     status: int | None = None
     retry_after: float | None = None
-    """Seconds the server asked for, finite and at most 60; a longer wish is `give_up`."""
+    """Seconds the server asked for, finite and at most 600; beyond 60 comes with `give_up`."""
     give_up: bool = False
     spacing: float | None = None
     """The spacing in seconds a rate-limit answer names for this endpoint."""
@@ -79,7 +82,7 @@ def classify(status: int, headers: Mapping[str, str], data: object, raw: bytes) 
     if 200 <= status < 300:
         if not isinstance(data, Mapping):
             return _problem(Trouble.UNREADABLE, status, f"not a JSON object ({status}): {said}")
-        if fields.get("success") is False:
+        if fields.get("success") is not True and (_denied(fields) or error):
             return _problem(Trouble.REFUSED, status, said)
         return None
     if status == 404 and error in ("no_such_instance", "not_found"):
@@ -87,19 +90,32 @@ def classify(status: int, headers: Mapping[str, str], data: object, raw: bytes) 
     if 300 <= status < 400:
         return _problem(Trouble.REDIRECTED, status, f"redirected ({status})")
     if status >= 500:
-        return _problem(Trouble.SERVER, status, f"the API fails ({status}): {said}")
+        problem = _problem(Trouble.SERVER, status, f"the API fails ({status}): {said}")
+        seconds, too_long = retry_after(headers)
+        return replace(problem, retry_after=seconds, give_up=too_long)
     return _problem(Trouble.REFUSED, status, f"refused ({status}): {said}")
 
 
 def retry_after(headers: Mapping[str, str]) -> tuple[float | None, bool]:
-    """Read `Retry-After`: seconds when finite and 0..60; the flag says that it is longer."""
+    """Read `Retry-After`: seconds, at most 600; the flag says that it is longer than 60.
+
+    A date is counted from the answer's own `Date`, so that no clock of ours matters.
+    """
+    text = headers.get("retry-after", "")
     try:
-        seconds = float(headers.get("retry-after", ""))
+        seconds = float(text)
     except ValueError:
-        return None, False
+        seconds = _until(text, headers.get("date", ""))
     if not math.isfinite(seconds) or seconds < 0:
         return None, False
-    return (None, True) if seconds > LONGEST_WAIT_SECONDS else (seconds, False)
+    return min(seconds, LONGEST_PAUSE_SECONDS), seconds > LONGEST_WAIT_SECONDS
+
+
+def _until(then: str, now: str) -> float:
+    try:
+        return (parsedate_to_datetime(then) - parsedate_to_datetime(now)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
 
 
 def _rate_limited(headers: Mapping[str, str], error: object, said: str) -> Problem:
@@ -114,6 +130,11 @@ def _rate_limited(headers: Mapping[str, str], error: object, said: str) -> Probl
         give_up=too_long or error == "search_quota_exceeded",
         spacing=min(float(match[1]), LONGEST_WAIT_SECONDS) if match else None,
     )
+
+
+def _denied(fields: Mapping[object, object]) -> bool:
+    success = fields.get("success")
+    return "success" in fields and str(success).lower() in ("false", "0", "none", "")
 
 
 def _session_ended(status: int, said: str) -> bool:

@@ -1,9 +1,10 @@
 """The one gate for numbers and the one for text that every API value passes (facts: rule R6)."""
 
-import math
-
 from fleetui.domain.text import SafeText, sanitise
 
+LARGEST = 1e15
+"""Beyond this a number is a mistake, and its digits would fill a screen."""
+MOST_DOLLARS = 1e5
 TEXT_LIMIT = 1024
 MESSAGE_LIMIT = 4096
 
@@ -16,13 +17,20 @@ def number(value: object) -> float | None:
         result = float(value)
     except (ValueError, OverflowError):
         return None
-    return result if math.isfinite(result) else None
+    # NaN and the infinities do not pass this either.
+    return result if abs(result) <= LARGEST else None
 
 
 def amount(value: object) -> float | None:
     """Read a number that cannot be negative; the API's sentinel -1 is not known."""
     result = number(value)
     return None if result is None or result < 0 else result
+
+
+def money(value: object) -> float | None:
+    """Read a price in dollars an hour; what no machine in the world costs is not known."""
+    result = amount(value)
+    return None if result is None or result > MOST_DOLLARS else result
 
 
 def whole(value: object) -> int | None:

@@ -14,13 +14,21 @@ _PRICE_STEP = 1e-6
 class Inventory:
     """The known instances. Only two complete walks and a "gone" together remove one (rule R2).
 
-    `known` gives what an earlier run left: rows and when each was last seen.
+    `known` gives what an earlier run left: rows and when each was last seen; `stopping` the ids
+    whose last order of ours was a stop.
     """
 
-    def __init__(self, known: Iterable[tuple[Instance, float]] = ()) -> None:
+    def __init__(
+        self, known: Iterable[tuple[Instance, float]] = (), *, stopping: Iterable[int] = ()
+    ) -> None:
         self._known = {instance.instance_id: instance for instance, _ in known}
+        self._prices = {
+            instance.instance_id: instance.price_running
+            for instance in self._known.values()
+            if instance.price_running is not None
+        }
         self._misses: dict[int, int] = {}
-        self._stopping: set[int] = set()
+        self._stopping = set(stopping)
 
     @property
     def suspects(self) -> tuple[int, ...]:
@@ -43,6 +51,10 @@ class Inventory:
     def expect_stop(self, instance_id: int) -> None:
         """Note that somebody here asked for a stop, so that it is not taken for an outbid."""
         self._stopping.add(instance_id)
+
+    def withdraw_stop(self, instance_id: int) -> None:
+        """Note that the stop did not come about."""
+        self._stopping.discard(instance_id)
 
     def learn(self, instance: Instance) -> None:
         """Note an instance that a single look found before any walk did."""
@@ -76,21 +88,28 @@ class Inventory:
         if presence.kind is not PresenceKind.GONE or not self.is_suspect(instance_id):
             return None
         del self._misses[instance_id]
+        self._prices.pop(instance_id, None)
         self._stopping.discard(instance_id)
         text = "gone: two complete walks and a single look do not find it"
         return _event(at, "gone", self._known.pop(instance_id), text)
 
     def _differences(self, before: Instance | None, now: Instance, at: float) -> list[Event]:
         if before is None:
+            if now.price_running is not None:
+                self._prices[now.instance_id] = now.price_running
             title = " ".join(str(part) for part in (now.num_gpus, now.gpu_name) if part)
             return [_event(at, "new", now, f"new instance: {title or 'unknown GPUs'}")]
         events: list[Event] = []
         if before.actual_status != now.actual_status:
             text = f"{before.actual_status or 'provisioning'} -> {now.actual_status or 'unknown'}"
             events.append(_event(at, "status", now, text))
-        if _moved(before.price_running, now.price_running):
-            text = f"price {before.price_running:.4f} -> {now.price_running:.4f} $/h"
-            events.append(_event(at, "price", now, text))
+        price, earlier = now.price_running, self._prices.get(now.instance_id)
+        if price is not None:
+            # A row without a price in between must not hide that it moved.
+            self._prices[now.instance_id] = price
+            if earlier is not None and abs(price - earlier) > _PRICE_STEP:
+                text = f"price {earlier:.4f} -> {price:.4f} $/h"
+                events.append(_event(at, "price", now, text))
         if before.ssh_addresses != now.ssh_addresses:
             places = ", ".join(f"{place.host}:{place.port}" for place in now.ssh_addresses)
             events.append(_event(at, "address", now, f"ssh at {places or 'no address'}"))
@@ -107,10 +126,6 @@ class Inventory:
 def _stopped(instance: Instance) -> bool:
     states = (instance.cur_state, instance.intended_status, instance.next_state)
     return all(state == "stopped" for state in states)
-
-
-def _moved(before: float | None, now: float | None) -> bool:
-    return before is not None and now is not None and abs(before - now) > _PRICE_STEP
 
 
 def _event(at: float, kind: str, instance: Instance, text: str) -> Event:

@@ -12,7 +12,9 @@ LONGEST_SPACING_SECONDS = 60.0
 MARGIN = 1.05
 """The server counts arrivals, which jitter against our sendings and follow them late when a
 connection is new; so the next call also keeps its distance from the last answer."""
-_CALM_CALLS = 20
+WIDEST = 4.0
+"""Times the norm: refusals in a row must not slow the reading down for the rest of the night."""
+_CALM_CALLS = 5
 
 
 class Endpoint(Enum):
@@ -86,7 +88,6 @@ class Lane:
         """Let the next call in when its time has come."""
         self._busy = False
         self.next_at = max(self.next_at, asyncio.get_running_loop().time() + self.spacing)
-        self.next_at = max(self.next_at, asyncio.get_running_loop().time() + self.spacing)
         self._wake()
 
     def calmed(self) -> None:
@@ -97,10 +98,14 @@ class Lane:
             self.spacing = max(self.base, self.spacing * 0.8)
 
     def crowded(self, pause: float | None, spacing: float | None) -> None:
-        """The server found the calls too frequent: widen the spacing and keep the pause."""
+        """The server found the calls too frequent: widen the spacing and keep the pause.
+
+        `spacing` is what the server says is the least one: from then on that is the norm.
+        """
         self.calm = 0
-        wider = max(self.spacing * 1.5, spacing or 0.0)
-        self.spacing = min(wider, LONGEST_SPACING_SECONDS)
+        if spacing is not None:
+            self.base = max(self.base, min(spacing, LONGEST_SPACING_SECONDS))
+        self.spacing = max(self.base, min(self.spacing * 1.5, self.base * WIDEST))
         now = asyncio.get_running_loop().time()
         self.next_at = max(self.next_at, now + (pause if pause is not None else self.spacing))
         self._wake()

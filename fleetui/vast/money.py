@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fleetui.vast.gates import amount
+from fleetui.vast.gates import money
 
 _DISK_ONLY = frozenset({"loading", "created", "stopped", "exited"})
 
@@ -16,11 +16,11 @@ def cost_now(
     facts say nothing of is counted as running, because unseen cost hurts more than overstated.
     """
     if isinstance(instance, Mapping):
-        total = amount(instance.get("totalHour"))
+        total = money(instance.get("totalHour"))
         if total is not None:
             return total
     if actual_status == "offline":
         return 0.0
     if actual_status is None or actual_status in _DISK_ONLY:
-        return amount(storage_total)
-    return amount(dph_total)
+        return money(storage_total)
+    return money(dph_total)

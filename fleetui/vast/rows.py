@@ -8,7 +8,7 @@ import msgspec
 from fleetui.domain.instance import Instance
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.vast.addresses import ssh_addresses
-from fleetui.vast.gates import MESSAGE_LIMIT, amount, flag, number, text, whole
+from fleetui.vast.gates import MESSAGE_LIMIT, amount, flag, money, number, text, whole
 from fleetui.vast.money import cost_now
 
 
@@ -60,6 +60,7 @@ class WireRow(msgspec.Struct, frozen=True):
     ssh_port: Any = None
 
 
+_MOST_DIGITS = 30
 SELECT_COLUMNS = tuple(field.encode_name for field in msgspec.structs.fields(WireRow))
 
 
@@ -74,9 +75,15 @@ def decode_json(body: bytes) -> Any:  # noqa: ANN401 - JSON has no narrower type
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         pass
     try:
-        return json.loads(body.decode("utf-8", "replace"))
+        text = body.decode("utf-8", "replace")
+        return json.loads(text, strict=False, parse_int=_whole_number)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
+
+
+def _whole_number(text: str) -> int | None:
+    """Read a number that is not of the API's world as none at all."""
+    return int(text) if len(text) <= _MOST_DIGITS else None
 
 
 def read_row(raw: object) -> Instance | None:
@@ -92,7 +99,7 @@ def read_row(raw: object) -> Instance | None:
     if instance_id is None:
         return None
     status = text(row.actual_status)
-    price = amount(row.dph_total)
+    price = money(row.dph_total)
     gpu_util, gpu_temp = amount(row.gpu_util), number(row.gpu_temp)
     if gpu_util == 0 and gpu_temp == 0:
         # Both zero is the API's way of not having heard from the host (rule R8).
@@ -119,15 +126,15 @@ def read_row(raw: object) -> Instance | None:
         image=text(row.image_uuid),
         image_runtype=text(row.image_runtype),
         is_bid=flag(row.is_bid),
-        min_bid=amount(row.min_bid),
+        min_bid=money(row.min_bid),
         cost_per_hour=cost_now(
             instance=row.instance,
-            actual_status=status,
+            actual_status=status if _readable_status(row.actual_status) else "unreadable",
             dph_total=row.dph_total,
             storage_total=row.storage_total_cost,
         ),
         price_running=price,
-        storage_per_hour=amount(row.storage_total_cost),
+        storage_per_hour=money(row.storage_total_cost),
         start_date=amount(row.start_date),
         end_date=amount(row.end_date),
         uptime_seconds=None if uptime is None else uptime * 60.0,
@@ -150,18 +157,22 @@ def read_row(raw: object) -> Instance | None:
     )
 
 
+def _readable_status(value: object) -> bool:
+    return value is None or (isinstance(value, str) and bool(value.strip()))
+
+
 def _oddness(row: WireRow) -> SafeText | None:
     """Name the fields that every well-shaped row has and this one lacks."""
     wrong = [
         name
         for name, good in (
             ("machine_id", whole(row.machine_id) is not None),
-            ("actual_status", row.actual_status is None or isinstance(row.actual_status, str)),
+            ("actual_status", _readable_status(row.actual_status)),
             ("label", row.label is None or isinstance(row.label, str)),
             ("status_msg", row.status_msg is None or isinstance(row.status_msg, str)),
             ("gpu_name", row.gpu_name is None or isinstance(row.gpu_name, str)),
             ("num_gpus", whole(row.num_gpus) is not None),
-            ("dph_total", amount(row.dph_total) is not None),
+            ("dph_total", money(row.dph_total) is not None),
             ("ports", row.ports is None or isinstance(row.ports, dict | list)),
         )
         if not good

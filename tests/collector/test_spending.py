@@ -44,11 +44,14 @@ def test_a_long_gap_is_split_at_midnight_and_said_to_be_unseen() -> None:
     assert [before.unseen_seconds, after.unseen_seconds] == [3600.0, 1800.0]
 
 
-def test_an_unknown_cost_counts_time_and_no_money() -> None:
+def test_an_unknown_cost_counts_time_and_what_was_known_last() -> None:
     meter = SpendMeter({}, {})
     meter.observe(row(None), None, 0.0)
-    (spent,) = meter.observe(row(1.0), None, 60.0)
+    (spent,) = meter.observe(row(36.0), None, 60.0)
     assert (spent.dollars, spent.seconds) == (0.0, 60.0)
+    meter.observe(row(None), None, 120.0)
+    (spent,) = meter.observe(row(None), None, 180.0)
+    assert spent.dollars == pytest.approx(0.6)
 
 
 steps = st.lists(

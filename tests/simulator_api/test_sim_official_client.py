@@ -140,6 +140,20 @@ async def test_it_rents(served: Serving, official: Official) -> None:
     assert len(offers) == 3
     _, table = await official("search", "offers")
     assert "vCPUs" in table
+    everything = await official.json("search", "offers")
+    many = await official.json("search", "offers", "num_gpus>=4")
+    assert [row["id"] for row in many] == [row["id"] for row in everything if row["num_gpus"] >= 4]
+    assert 0 < len(many) < len(everything)
+    for order, back in (("dph", False), ("dph-", True)):
+        rows = await official.json("search", "offers", "-o", order)
+        prices = [row["dph_total"] for row in rows]
+        assert prices == sorted(prices, reverse=back)
+    sure = await official.json("search", "offers", "reliability>0.985")
+    assert all(row["reliability"] > 0.985 for row in sure)
+    assert 0 < len(sure) < len(everything)
+    here = await official.json("search", "offers", "geolocation=US")
+    assert {row["geolocation"].rpartition(", ")[2] for row in here} == {"US"}
+    assert not {"jupyter_token", "extra_env", "label"} & set(everything[0])
     offer = str(offers[0]["id"])
     arguments = ("--image", "example/image", "--disk", "50", "--label", "mine", "--ssh", "--direct")
     created = await official.json("create", "instance", offer, *arguments)

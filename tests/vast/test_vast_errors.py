@@ -75,13 +75,24 @@ def test_a_daily_quota_is_not_waited_for() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("0", (0.0, False)), ("1.5", (1.5, False)), ("60", (60.0, False)), ("61", (None, True)),
+        ("0", (0.0, False)), ("1.5", (1.5, False)), ("60", (60.0, False)), ("61", (61.0, True)),
+        ("9999", (600.0, True)),
         ("nan", (None, False)), ("inf", (None, False)), ("-1", (None, False)),
         ("Wed, 21 Oct 2026 07:28:00 GMT", (None, False)), ("", (None, False)),
     ],
 )  # fmt: skip
 def test_retry_after(value: str, expected: tuple[float | None, bool]) -> None:
     assert retry_after({"retry-after": value}) == expected
+
+
+def test_a_date_to_come_back_at_counts_from_the_answers_own() -> None:
+    headers = {"date": "Wed, 21 Oct 2026 07:28:00 GMT"}
+    assert retry_after(headers | {"retry-after": "Wed, 21 Oct 2026 07:28:20 GMT"}) == (20.0, False)
+    assert retry_after(headers | {"retry-after": "Wed, 21 Oct 2026 07:20:00 GMT"}) == (None, False)
+    assert retry_after(headers | {"retry-after": "soon"}) == (None, False)
+    problem = classify(503, {"retry-after": "7"}, None, b"")
+    assert problem is not None
+    assert problem.retry_after == 7.0
 
 
 @given(st.integers(100, 599), st.binary(max_size=200), st.text(max_size=20))

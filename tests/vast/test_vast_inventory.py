@@ -89,6 +89,21 @@ def test_events(before: dict[str, Any], after: dict[str, Any], kind: str) -> Non
     assert (event.kind, event.instance_id, event.at) == (kind, 1, 2.0)
 
 
+def test_a_price_that_moved_behind_a_row_without_one_is_told() -> None:
+    inventory = Inventory([(row(1, price_running=0.39), 0.0)])
+    assert inventory.apply(walk(row(1))) == ()
+    (event,) = inventory.apply(walk(row(1, price_running=0.9)))
+    assert event.text == "price 0.3900 -> 0.9000 $/h"
+
+
+def test_a_stop_that_did_not_come_about_hides_no_outbid() -> None:
+    stopped = {name: sanitise("stopped") for name in ("cur_state", "intended_status", "next_state")}
+    inventory = Inventory([(row(1, is_bid=True), 0.0)], stopping=[1])
+    inventory.withdraw_stop(1)
+    events = inventory.apply(walk(row(1, is_bid=True, **stopped)))
+    assert [event.kind for event in events] == ["outbid"]
+
+
 def test_new_rows_are_told_once() -> None:
     inventory = Inventory()
     assert [event.kind for event in inventory.apply(walk(row(5)))] == ["new"]
@@ -117,6 +132,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("fault"), FAULTS),
         st.tuples(st.just("brief"), FAULTS),
+        st.tuples(st.just("unusable"), st.sampled_from("012345")),
         st.tuples(st.just("clear"), st.just("")),
         st.tuples(
             st.sampled_from(["destroy", "destroy many", "create", "linger", "restart"]),
@@ -140,6 +156,8 @@ def upset(served: Serving, name: str, argument: str) -> None:
         value = 0.01 if argument == "rate_limited" else None
         calls = 2 if name == "brief" else None
         served.faults.switch_on(argument, value=value, calls=calls)
+    elif name == "unusable":
+        served.faults.switch_on("single_unusable", value=float(argument))
     elif name == "clear":
         served.faults.switch_off()
     elif name == "create":

@@ -57,16 +57,30 @@ async def test_a_cancelled_waiter_does_not_block_others() -> None:
 
 async def test_it_widens_under_pressure_and_calms_down() -> None:
     lane = Lane(1.0)
-    lane.crowded(None, 5.0)
-    assert lane.spacing == 5.0
-    lane.crowded(0.0, None)
-    assert lane.spacing == 7.5
+    lane.crowded(None, None)
+    assert lane.spacing == 1.5
     for _ in range(100):
         lane.crowded(None, None)
-    assert lane.spacing <= 60
-    for _ in range(2000):
+    assert lane.spacing == 4.0
+    for _ in range(35):
         lane.calmed()
     assert lane.spacing == 1.0
+
+
+async def test_a_spacing_that_the_server_names_is_kept() -> None:
+    lane = Lane(1.0)
+    lane.crowded(None, 3.0)
+    for _ in range(100):
+        lane.calmed()
+    assert lane.spacing == 3.0
+    lane.crowded(None, 9999.0)
+    assert lane.spacing == 60.0
+
+
+async def test_a_pause_is_kept_however_long() -> None:
+    lane = Lane(1.0)
+    lane.crowded(90.0, None)
+    assert lane.next_at - asyncio.get_running_loop().time() > 85.0
 
 
 async def test_the_queue_is_bounded() -> None:
