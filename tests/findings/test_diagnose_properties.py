@@ -2,6 +2,7 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -121,3 +122,27 @@ def test_same_fault_on_two_hosts_has_one_signature() -> None:
 
 def test_nothing_found_is_an_empty_answer() -> None:
     assert arrange([], Stage.BENCH) == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("[ 1843.30] NVRM: Xid (PCI:0000:b3:00.0): 79", "[77.1] NVRM: Xid (PCI:0000:17:00.0): 79"),
+        ("Mar 12 07:00:01 box-17 kernel: NVRM: lost", "Apr  3 11:20:41 gpu9 kernel: NVRM: lost"),
+        ("ssh4.vast.ai:12345: Connection refused", "198.51.100.7:41022: Connection refused"),
+        ("[2001:db8::1]:22: Connection refused", "10.0.0.9:22: Connection refused"),
+        ("lookup proofs-eu.example.com: no such host", "lookup proofs.example.org: no such host"),
+        ("GET https://a.example.com/c1.json: 404", "GET https://b.example.net/x/c1.json: 404"),
+        ("task docker-8f2ab1c in C.41200100", "task docker-0d9e71f in C.7"),
+        ("open /tmp/a-1.log: denied", "open /data/32gbench/c1.json: denied"),
+    ],
+)
+def test_numbers_ids_paths_and_addresses_do_not_part_a_fault(one: str, two: str) -> None:
+    assert signature("x", one) == signature("x", two)
+
+
+def test_other_words_are_another_fault() -> None:
+    known = {
+        signature("x", text) for text in ("libcudart.so.13: not found", "libc.so.6: no version")
+    }
+    assert len(known) == 2
