@@ -5,7 +5,7 @@ import contextlib
 import os
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -113,16 +113,25 @@ class Simulated:
 
 @contextlib.asynccontextmanager
 async def simulated(
-    folder: Path, *, hosts: int = 4, seed: int = 7, speed: float = 20.0
+    folder: Path,
+    *,
+    hosts: int = 4,
+    seed: int = 7,
+    speed: float = 20.0,
+    plan: Sequence[tuple[str, float]] = (),
 ) -> AsyncIterator[Simulated]:
-    """Run a simulator in this process; its API has no rate limits."""
+    """Run a simulator in this process; its API has no rate limits.
+
+    `plan` names a scenario and an age for each host instead of the usual cast.
+    """
     private = asyncssh.generate_private_key("ssh-ed25519")
     key_file = folder / "ssh.key"
     private.write_private_key(key_file)
     key_file.chmod(0o600)
     now = time.time()
+    cast = pretend_cast(hosts, seed)
     async with serving(
-        pretend_cast(hosts, seed),
+        replace(cast, plan=plan) if plan else cast,
         seed=seed,
         clock=ScaledClock(now, now, speed),
         public_key=private.export_public_key().decode(),
