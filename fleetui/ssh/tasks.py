@@ -19,7 +19,7 @@ from fleetui.ssh.frames import Beat, Frame, FrameError, FrameParser, LostFrame
 from fleetui.ssh.probe import ProbeError, ProbeParser
 from fleetui.ssh.scripts import REPEATED_BYTES, follow_command, follow_order, probe_command
 from fleetui.ssh.settings import FollowPlan, SshSettings
-from fleetui.ssh.status import StatusError, fetch_status
+from fleetui.ssh.status import StatusDoor, StatusError
 from fleetui.ssh.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ class StatusPolling:
 
     def __init__(self, service: Service, port: int, take: TakeStatus) -> None:
         self._service = service
-        self._port = port
+        self._door = StatusDoor(service.connection, port)
         self._take = take
 
     async def run(self) -> NoReturn:
@@ -224,7 +224,7 @@ class StatusPolling:
     async def _ask(self) -> None:
         clock = self._service.clock
         try:
-            body = await fetch_status(self._service.connection, self._port)
+            body = await self._door.ask()
         except StatusError as error:
             self._take(None, error.text, clock.now())
         except (OSError, asyncssh.Error) as error:
