@@ -1,6 +1,8 @@
 """The collector killed again and again while it follows real files through a real sshd.
 
-Afterwards every byte that was written is stored, once. `FLEETUI_KILLS` sets how many kills.
+Afterwards every byte that was written to twenty of them is stored, once. A few more are truncated,
+renamed and removed without regard to what was read: of those bytes are missing, but none is wrong
+and none is stored twice. `FLEETUI_KILLS` sets how many kills.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from pretend_vast import KEY, IdleHost, Ports
 
 KILLS = int(os.environ.get("FLEETUI_KILLS", "8"))
 FILES = 20
+HEEDLESS_FILES = 5
 WEIGHTS = (97, 1, 1, 1)
 CATCH_UP_SECONDS = 120.0
 CHECKOUT = Path(__file__).parents[2]
@@ -50,13 +53,14 @@ class RealPorts(Ports):
 class GrowingLog:
     """One log file and all that was ever written to it, life by life.
 
-    It does what no follower can miss: a life ends by truncation or removal only when the store
-    has all of it, and by rename only when the store knows that it has begun; and a file that was
-    cut grows past its old length only when the store has taken the cut in.
+    Unless heedless it does what no follower can miss: a life ends by truncation or removal only
+    when the store has all of it, and by rename only when the store knows that it has begun; and a
+    file that was cut grows past its old length only when the store has taken the cut in.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, heedless: bool) -> None:
         self.path = path
+        self.heedless = heedless
         self.lives = [bytearray()]
         self.rotations = 0
         self._wish = "append"
@@ -71,32 +75,49 @@ class GrowingLog:
         if self._wish == "append" and stat.st_size:
             self._wish = chance.choices(("append", "truncate", "rename", "remove"), WEIGHTS)[0]
         wish = self._wish
+        if self.heedless:
+            return self._do(wish, chance)
         if wish == "append":
             line = self._line(chance)
             if self._cut is not None and stat.st_size + len(line) >= self._cut[1]:
                 return "wait"
-            self._write(self.path, line)
+            self.write(line)
             return wish
         if position is None or self._cut is not None:
             return "wait"
         if not position.file_identity.startswith(f"{stat.st_dev}:{stat.st_ino}:"):
             return "wait"
-        if wish == "rename":
-            self._rename()
-        elif position.offset == stat.st_size:
+        if wish != "rename":
+            if position.offset != stat.st_size:
+                return "wait"
             self._cut = (position.generation, position.offset)
-            self._end(wish)
+        return self._do(wish, chance)
+
+    def _do(self, wish: str, chance: random.Random) -> str:
+        if wish == "append":
+            self.write(self._line(chance))
+        elif wish == "rename":
+            self._rename()
         else:
-            return "wait"
+            self._end(wish)
         self._wish = "append"
         return wish
+
+    def explains(self, stored: Sequence[bytes]) -> bool:
+        """Tell whether what is stored is what was written, in its order, as far as it must be."""
+        if not self.heedless:
+            return list(stored) == [bytes(life) for life in self.lives if life]
+        lives = iter(self.lives)
+        ordered = all(any(life.startswith(data) for life in lives) for data in stored)
+        return ordered and stored[-1:] == [bytes(self.lives[-1])]
 
     def _line(self, chance: random.Random) -> bytes:
         words = f"{self.path.name} life {len(self.lives)} byte {len(self.lives[-1])}"
         return f"{words} {'x' * chance.randrange(400)}\n".encode()
 
-    def _write(self, path: Path, data: bytes) -> None:
-        with path.open("ab", buffering=0) as file:
+    def write(self, data: bytes, path: Path | None = None) -> None:
+        """Append to the present life, which may lie under another name."""
+        with (path or self.path).open("ab", buffering=0) as file:
             file.write(data)
         self.lives[-1] += data
 
@@ -104,7 +125,7 @@ class GrowingLog:
         self.rotations += 1
         old = self.path.with_name(f"{self.path.name}.{self.rotations}")
         self.path.rename(old)
-        self._write(old, b"last words\n")
+        self.write(b"last words\n", old)
         self.lives.append(bytearray())
         self.path.touch()
 
@@ -116,10 +137,13 @@ class GrowingLog:
 
 
 class Workload:
-    """Twenty logs that grow and change all the time, in view of what the store has."""
+    """Logs that grow and change all the time, most in view of what the store has."""
 
     def __init__(self, folder: Path, store: SqliteStore, seed: int) -> None:
-        self.logs = [GrowingLog(folder / f"{number}.log") for number in range(FILES)]
+        self.logs = [
+            GrowingLog(folder / f"{number}.log", heedless=number >= FILES)
+            for number in range(FILES + HEEDLESS_FILES)
+        ]
         self.done: dict[str, int] = {}
         self._store = store
         self._chance = random.Random(seed)  # noqa: S311 - the order of events of a test
@@ -135,9 +159,33 @@ class Workload:
             what = log.step(positions.get(str(log.path)), self._chance)
             self.done[what] = self.done.get(what, 0) + 1
 
-    @property
-    def written(self) -> int:
-        return sum(len(life) for log in self.logs for life in log.lives)
+    def finish(self) -> None:
+        """Write a last line to the heedless logs, that their last lives are not empty."""
+        for log in self.logs:
+            if log.heedless:
+                log.write(b"the end\n")
+
+    async def unexplained(self, instance_id: int) -> list[str]:
+        """Say where what is stored differs from what was written."""
+        stored = await self.stored(instance_id)
+        return [
+            f"{log.path}: lives of {[len(life) for life in log.lives]} bytes,"
+            f" stored {[len(data) for data in stored.get(str(log.path), [])]}"
+            for log in self.logs
+            if not log.explains(stored.get(str(log.path), []))
+        ]
+
+    def written(self, *, heedless: bool) -> int:
+        """Return how many bytes were written to the logs of one sort."""
+        logs = [log for log in self.logs if log.heedless == heedless]
+        return sum(len(life) for log in logs for life in log.lives)
+
+    async def missing(self, instance_id: int) -> int:
+        """Return how many bytes of the heedless logs are not stored."""
+        stored = await self.stored(instance_id)
+        logs = [log for log in self.logs if log.heedless]
+        held = sum(len(data) for log in logs for data in stored.get(str(log.path), []))
+        return self.written(heedless=True) - held
 
     async def stored(self, instance_id: int) -> dict[str, list[bytes]]:
         """Return the stored bytes of each file's lives in order, those without bytes left out."""
@@ -154,9 +202,6 @@ class Workload:
         window = await self._store.log_window(stream, generation=generation, size=1 << 30)
         assert window is None or (window.offset, window.dropped) == (0, 0)
         return window.data if window is not None else b""
-
-    def truth(self) -> dict[str, list[bytes]]:
-        return {str(log.path): [bytes(life) for life in log.lives if life] for log in self.logs}
 
 
 def write_settings(folder: Path, logs: Path, sshd: Sshd) -> Path:
@@ -241,34 +286,27 @@ async def test_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
                                 assert process.returncode is None, killing.words()
                                 assert not writer.done(), writer.result()
                                 if time.monotonic() > end:
-                                    pytest.fail(await difference(workload, instance_id))
+                                    pytest.fail(f"it stores nothing: {killing.words()}")
                                 await asyncio.sleep(0.02)
                             await asyncio.sleep(chance.uniform(0.0, 0.6))
                 finally:
                     writer.cancel()
                     await asyncio.gather(writer, return_exceptions=True)
+                workload.finish()
                 async with killing.collector() as process:
                     end = time.monotonic() + CATCH_UP_SECONDS
-                    while await workload.stored(instance_id) != workload.truth():
+                    while problems := await workload.unexplained(instance_id):
                         assert process.returncode is None, killing.words()
-                        if time.monotonic() > end:
-                            pytest.fail(await difference(workload, instance_id))
+                        assert time.monotonic() < end, "\n".join(problems)
                         await asyncio.sleep(0.1)
                     process.terminate()
                     await asyncio.wait_for(process.wait(), 30)
                 assert {"append", "truncate", "rename", "remove"} <= workload.done.keys()
-                print(f"{KILLS} kills, {workload.written} bytes, {workload.done}")  # noqa: T201 - the long run's figure
+                missing = await workload.missing(instance_id)
+                print(  # noqa: T201 - the long run's figures
+                    f"{KILLS} kills: {workload.written(heedless=False)} bytes stored once each;"
+                    f" heedless: {missing} of {workload.written(heedless=True)} bytes gone before"
+                    f" they were read; {workload.done}"
+                )
         await until(lambda: processes_with(str(logs)) == [], "the end of all that ran on the host")
         assert sshd.run_on_host() == []
-
-
-async def difference(workload: Workload, instance_id: int) -> str:
-    """Say where what is stored differs from what was written."""
-    stored = await workload.stored(instance_id)
-    lines = [f"stored {sum(len(d) for ds in stored.values() for d in ds)} of {workload.written}"]
-    for path, lives in workload.truth().items():
-        have = stored.get(path, [])
-        if have != lives:
-            sizes = [len(life) for life in lives], [len(life) for life in have]
-            lines.append(f"{path}: written lives {sizes[0]}, stored {sizes[1]}")
-    return "\n".join(lines)

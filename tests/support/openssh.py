@@ -33,7 +33,8 @@ def free_port() -> int:
 class Sshd:
     """One server; `start` and `stop` as often as wanted, on the same port.
 
-    `launcher` is put before its command, to run it in a network of its own.
+    Its sessions have an empty home. `launcher` is put before its command, to run it in a network
+    of its own.
     """
 
     def __init__(
@@ -53,6 +54,8 @@ class Sshd:
         self.authorized = folder / "authorized_keys"
         self.authorized.write_text((folder / "client_key.pub").read_text())
         self.options = options
+        self.home = folder / "session_home"
+        self.home.mkdir(exist_ok=True)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -84,6 +87,8 @@ class Sshd:
             "PasswordAuthentication no",
             "KbdInteractiveAuthentication no",
             "LogLevel ERROR",
+            # A shell run by sshd reads the account's rc files, which may take half a second.
+            f"SetEnv HOME={self.home}",
         ]
         # Of this keyword the last value counts.
         if not any(option.startswith("MaxStartups") for option in self.options):
