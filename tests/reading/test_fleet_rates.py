@@ -9,6 +9,8 @@ from fleetui.domain.stage import Stage
 from fleetui.domain.text import sanitise
 from fleetui.reading.fleet_rates import fleet_rates, gpu_rates, trend
 from fleetui.reading.peers import FEWEST, Peers
+from fleetui.reports.fleet import status_report, status_text
+from memory_store import MemoryStore
 
 NOW = 1_800_000_000.0
 DAY = ((900.0, 10), (3600.0, 40), (86_400.0, 960), (200_000.0, 2000))
@@ -116,6 +118,23 @@ def test_downloads_are_compared_by_how_quickly_they_get_on() -> None:
     assert place is not None
     assert place.what == "param_fetch"
     assert place.slower_than == pytest.approx(1 / 6)
+
+
+async def test_the_printed_status_has_rates_with_windows_and_places_with_peers() -> None:
+    store = MemoryStore()
+    slow = ((900.0, 2), (3600.0, 10), (86_400.0, 960), (200_000.0, 2000))
+    store.put(row(0, proofs_per_hour=10.0, counted=slow, counted_at=NOW - 90))
+    store.put(
+        *(row(number, proofs_per_hour=40.0, counted=DAY, counted_at=NOW) for number in range(1, 6)),
+        row(6),
+    )
+    report = await status_report(store, NOW)
+    text = status_text(report)
+    assert "210.0/h in 1 h (6/7), 90 s old" in text
+    assert "slower than 100 % of its 5 peers" in text
+    assert "-76%" in text
+    assert [place["peers"] for place in report["rows"][-1:]] == [None]
+    assert list(report["rates"]["gpus"]) == ["RTX 4090"]
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1e4)), min_size=1, max_size=30))
