@@ -48,7 +48,7 @@ def write_mark(
         "SELECT first_seen, occurrences FROM machine_mark WHERE machine_id = ? AND signature = ?",
         (record.machine_id, finding.signature),
     ).fetchone()
-    first_seen, occurrences = row or (at, 0)
+    first_seen, occurrences = row or (record.first_seen, 0)
     mark = MachineMark(
         machine_id=record.machine_id,
         category=finding.category,
