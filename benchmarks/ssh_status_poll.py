@@ -90,7 +90,10 @@ async def rival(server: Sshd, folder: Path, port: int, polls: int) -> tuple[floa
 
 async def measure(polls: int) -> None:
     """Print both figures and the verdict."""
-    with tempfile.TemporaryDirectory() as name, serving(Path(name)) as server:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        serving(Path(name), options=(f"SetEnv HOME={name}",)) as server,
+    ):
         port = free_port()
         daemon = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVER, str(port), BODY)
         try:

@@ -1,6 +1,7 @@
 """One transaction a tick: everything that became known since the last one."""
 
 import asyncio
+import contextlib
 import logging
 
 from fleetui.collector.health import HealthBoard, Part
@@ -58,6 +59,7 @@ class Publisher:
         self._limit_per_instance = pending_bytes_per_instance
         self._refused: Batch | None = None
         self._turn = asyncio.Event()
+        self._hurried = asyncio.Event()
         self._health_at = float("-inf")
         self._in_trouble_since = 0.0
         self._refused_since = 0.0
@@ -75,6 +77,10 @@ class Publisher:
         self.pending.add_bytes(chunk, position)
         self._health.log_bytes += len(chunk.data)
 
+    def hurry(self) -> None:
+        """Publish before the next tick: somebody looks at what was just queued."""
+        self._hurried.set()
+
     async def run(self) -> None:
         """Publish every tick until cancelled.
 
@@ -85,7 +91,13 @@ class Publisher:
         wait = self._tick
         refusals = 0
         while True:
-            await asyncio.sleep(wait)
+            if refusals:
+                await asyncio.sleep(wait)
+            else:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._hurried.wait()
+            self._hurried.clear()
             if await self.publish():
                 # A backlog does not wait for the next tick.
                 wait = 0.0 if self.pending.size >= BATCH_BYTES else self._tick

@@ -43,6 +43,7 @@ class HostSink:
     ) -> None:
         self.positions = {position.stream.path: position for position in positions}
         self.changed = True
+        self.watched = False
         self.ssh_state = SshState.NONE
         self.daemon_status: DaemonStatus | None = None
         self._reader = reader
@@ -60,6 +61,8 @@ class HostSink:
         self.positions[position.stream.path] = position
         if chunk.data:
             self._reader.feed(chunk, kind)
+            if self.watched:
+                self._publisher.hurry()
         self.changed = True
 
     def lost(self, path: str, at: float) -> None:
