@@ -145,7 +145,7 @@ class Watcher:
     def set_watched(self, watched: bool) -> None:  # noqa: FBT001 - one obvious argument
         """Say whether somebody looks at it."""
         if watched != self.watched:
-            self.watched = watched
+            self.watched = self.sink.watched = watched
             if self.link is not None:
                 self.link.set_watched(watched)
 
