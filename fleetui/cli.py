@@ -32,6 +32,9 @@ AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print one J
 Lifeline = Annotated[int | None, Parameter(show=False)]
 
 
+MOST_ENTRIES = 100_000
+
+
 def main() -> None:
     """Run the command line; the exit status is 0 fine, 1 a bad state, 2 wrong use."""
     try:
@@ -179,7 +182,7 @@ def audit(
 ) -> int:
     """Print who asked for what, and what came of it."""
     settings = config.load({"state_dir": state_dir})
-    return _run(_audit(settings, limit, as_json=as_json))
+    return _run(_audit(settings, max(0, min(limit, MOST_ENTRIES)), as_json=as_json))
 
 
 @app.command
@@ -407,7 +410,14 @@ async def _demo(
 
     try:
         async with demo_fleet(settings) as (folder, environment):
-            flags = {"state_dir": folder, "read_only": read_only, "ascii_only": ascii_only}
+            flags = {
+                "state_dir": folder,
+                "read_only": read_only,
+                "ascii_only": ascii_only,
+                # For `s`, the operator's own shell on a pretend host.
+                "ssh_keys": [environment["FLEETUI_SSH_KEY"]],
+                "ssh_agent": False,
+            }
             clock = environment["FLEETUI_CLOCK"]
             return await _show(config.load(flags, {}), account="demo", clock=clock, own=False)
     except DemoError as error:
@@ -528,6 +538,8 @@ async def _decide(settings: config.Settings, target: str, snooze_for: str | None
     from fleetui.domain.clock import parse_clock
     from fleetui.reports.findings import DecisionError, acknowledge, snooze
 
+    if settings.read_only:
+        _refuse("read_only is set: nothing may be changed from here")
     clock = parse_clock(settings.clock)
     store = await _existing_store(settings)
     async with contextlib.aclosing(store):

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import platformdirs
@@ -71,6 +72,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if not self.api_url.startswith(("http://", "https://")):
             raise ValueError(f"api_url must start with http:// or https://, not {self.api_url!r}")
+        try:
+            named = urlsplit(self.api_url).hostname and urlsplit(self.api_url).port != 0
+        except ValueError:
+            named = False
+        if not named:
+            raise ValueError(
+                f"api_url names no host and port that can be reached: {self.api_url!r}"
+            )
         if not 1.0 <= self.walk_interval_seconds <= 3600.0:
             raise ValueError("walk_interval_seconds must lie between 1 and 3600")
         if not 1.0 <= self.snapshot_seconds <= 600.0:

@@ -22,6 +22,8 @@ import msgspec
 
 READY_DEADLINE_SECONDS = 30.0
 END_DEADLINE_SECONDS = 8.0
+WALK_SECONDS = 15.0
+"""In the fleet's time, so that a faster demo does not look like an API that stands still."""
 KILL_AFTER_SECONDS = 3.0
 
 
@@ -107,7 +109,9 @@ def keep(folder: Path, lifeline: int, settings: DemoSettings) -> int:
         while not env_file.exists():
             if _ended(lifeline, asked_to_end, children):
                 return 1
+        interval = max(1.0, WALK_SECONDS / settings.speed)
         environment = os.environ | read_environment_file(env_file)
+        environment["FLEETUI_WALK_INTERVAL"] = repr(interval)
         children.append(
             _start(
                 ["collect", "--state-dir", str(folder), "--lifeline", str(child_read)],

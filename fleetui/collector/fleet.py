@@ -69,17 +69,29 @@ class Fleet:
         """Return the watcher of a live instance."""
         return self._watchers.get(instance_id)
 
-    async def resume(self, store: CollectorStore, resumed: Resumed) -> None:
-        """Rebuild the watchers of the stored instances; their links start at the first walk."""
+    def resume(self, resumed: Resumed) -> None:
+        """Make the watchers of the stored instances; `catch_up` has them read their past."""
         self._departed = dict(resumed.departed)
         for remain in resumed.remains:
             watcher = self._watcher(remain.instance, remain.positions, remain.reading)
             total = self._meter.total(remain.instance.instance_id)
             watcher.observe(remain.instance, remain.row_seen_at, total)
-            read = await refeed(store, watcher.reader, remain.positions)
+            watcher.ready = False
             self._watchers[remain.instance.instance_id] = watcher
-            if read:
+
+    async def catch_up(self, store: CollectorStore, resumed: Resumed) -> None:
+        """Read the stored bytes of one instance after the other; its link starts after that.
+
+        Walks and acts go on meanwhile: with a large store this takes minutes.
+        """
+        for remain in resumed.remains:
+            watcher = self._watchers.get(remain.instance.instance_id)
+            if watcher is None:
+                continue
+            with self._spared(watcher.instance_id):
+                read = await refeed(store, watcher.reader, remain.positions)
                 log.info("instance %d: read %d stored bytes", watcher.instance_id, read)
+            watcher.caught_up()
 
     def on_walk(self, result: WalkResult, events: tuple[Event, ...]) -> None:
         """Take a walk. A failed one changes no row: they stay, with their age."""

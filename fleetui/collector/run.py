@@ -233,7 +233,7 @@ async def _start_parts(
         standing=standing,
         sample_interval_seconds=settings.sample_interval_seconds,
     )
-    await fleet.resume(store, resumed)
+    fleet.resume(resumed)
     await recall_restarts(store, fleet)
     client = VastClient(settings.api, Limiter(settings.api_pace), http, clock=settings.clock)
     inventory = Inventory(
@@ -298,6 +298,7 @@ async def _start_parts(
     _start(group, "walks", walks.run())
     _start(group, "suspects", walks.settle_suspects())
     _start(group, "account", walks.watch_account())
+    _start(group, "catch up", fleet.catch_up(store, resumed))
     _start(group, "review", fleet.review())
     _start(group, "viewers", fleet.heed_viewers(store))
     _start(group, "memory", fleet.settle_memory())

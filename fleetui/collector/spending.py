@@ -34,6 +34,7 @@ class SpendMeter:
 
     def observe(self, instance: Instance, stage: Stage | None, at: float) -> tuple[Spend, ...]:
         """Take a row seen at `at`; returns what was spent since the one before, by day."""
+        known = self._costs.get(instance.instance_id)
         if instance.cost_per_hour is not None:
             self._costs[instance.instance_id] = instance.cost_per_hour
         last = self._last.get(instance.instance_id)
@@ -43,7 +44,7 @@ class SpendMeter:
             return ()
         since, row = last
         if row.cost_per_hour is None:
-            row = msgspec.structs.replace(row, cost_per_hour=self._costs.get(row.instance_id))
+            row = msgspec.structs.replace(row, cost_per_hour=known)
         spent = tuple(_parts(row, stage or Stage.LOADING, since, at))
         total = self._totals[instance.instance_id]
         dollars = total.dollars + sum(part.dollars for part in spent)

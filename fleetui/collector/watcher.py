@@ -59,6 +59,8 @@ class Watcher:
         self.link: HostLink | None = None
         self.row_seen_at: float | None = None
         self.watched = False
+        self.ready = True
+        """Whether the reader knows the stored past; until then nothing new is concluded."""
         self._clock = clock
         self._publisher = publisher
         self._make_link = make_link
@@ -87,10 +89,19 @@ class Watcher:
         self._spent = spent
         self.instance = instance
         self.row_seen_at = at
-        self.reader.observe_row(instance, at)
+        if self.ready:
+            self.reader.observe_row(instance, at)
         self.sink.changed = True
         if self.link is not None:
             self.link.set_addresses(instance.ssh_addresses)
+
+    def caught_up(self) -> None:
+        """Go on from the stored past: the newest row is read after it, and the link may start."""
+        self.ready = True
+        self.reader.observe_row(self.instance, self.row_seen_at or 0.0)
+        self.sink.changed = True
+        if self._group is not None:
+            self.follow(self._group)
 
     @property
     def wants_link(self) -> bool:
@@ -103,6 +114,8 @@ class Watcher:
     def follow(self, group: asyncio.TaskGroup) -> None:
         """Start the link in `group` when it is wanted and end it when it is not."""
         self._group = group
+        if not self.ready:
+            return
         if self.wants_link and self._link_task is None:
             self.link = self._make_link(self.instance_id, self.sink, dict(self.sink.positions))
             self.link.set_addresses(self.instance.ssh_addresses)
@@ -179,8 +192,8 @@ class Watcher:
 
     @property
     def newest_reading(self) -> Reading | None:
-        """The newest reading."""
-        return self._reading
+        """The newest reading; `None` while the stored past is still read."""
+        return self._reading if self.ready else None
 
     @property
     def stage(self) -> Stage | None:
@@ -209,7 +222,7 @@ class Watcher:
         """
         pace = "watched" if self.watched else "changed" if self.sink.changed else "quiet"
         patience = REVIEW_SECONDS[pace] * (1.0 if self.watched else stretch)
-        if loop_time - self._reviewed_at < patience:
+        if not self.ready or loop_time - self._reviewed_at < patience:
             return
         self._reviewed_at = loop_time
         self.sink.changed = False
@@ -242,7 +255,7 @@ class Watcher:
 
     def take_sample(self) -> None:
         """Queue a chart point from the newest reading."""
-        if self._reading is not None:
+        if self._reading is not None and self.ready:
             self._publisher.pending.add_samples(
                 [sample(self.instance, self._reading, at=self._clock.now())]
             )
@@ -250,8 +263,12 @@ class Watcher:
     def gone(self) -> None:
         """End the link and queue the last reading and row."""
         self.unfollow()
-        self.reader.gone(self._clock.now())
-        self.conclude()
+        if self.ready:
+            self.reader.gone(self._clock.now())
+            self.conclude()
+        elif self._reading is not None:
+            last = msgspec.structs.replace(self._reading, stage=Stage.GONE, at=self._clock.now())
+            self._publisher.pending.add_readings([last])
         self._publisher.pending.add_gone(self.instance_id)
 
     def _news(self, before: Reading | None, after: Reading) -> list[Event]:

@@ -9,7 +9,7 @@ from fleetui.domain.clock import Clock
 from fleetui.domain.codec import to_builtins
 from fleetui.domain.intent import Intent, IntentState, Verb, intent_on
 from fleetui.domain.reading import FleetRow
-from fleetui.domain.text import SafeText
+from fleetui.domain.text import sanitise
 from fleetui.store.interface import ViewerStore
 
 LOOK_SECONDS = 0.3
@@ -82,10 +82,10 @@ async def ask(
             row,
             verb,
             intent_id=uuid.uuid4().hex,
-            actor=SafeText(actor),
-            reason=SafeText(reason),
+            actor=sanitise(actor),
+            reason=sanitise(reason),
             now=clock.now(),
-            argument=None if argument is None else SafeText(argument),
+            argument=None if argument is None else sanitise(argument),
         )
         await store.intend(intent)
         asked.append(intent)
@@ -113,9 +113,17 @@ def outcome_text(intents: Sequence[Intent]) -> str:
     """Say how each ended, one line each."""
     return "\n".join(
         f"{intent.verb.replace('_', ' ')} {intent.instance_id}: {intent.state}"
-        + (f": {intent.result}" if intent.result else "")
+        + (f": {intent.result}" if intent.result else _pending_words(intent))
         for intent in intents
     )
+
+
+def _pending_words(intent: Intent) -> str:
+    if intent.state is IntentState.REQUESTED:
+        return ": no collector has taken it yet; it will be done when one does"
+    if intent.state is IntentState.RUNNING:
+        return ": still under way; `fleetui audit` tells how it ends"
+    return ""
 
 
 def outcome_report(intents: Sequence[Intent]) -> list[dict[str, Any]]:

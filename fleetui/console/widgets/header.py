@@ -93,9 +93,11 @@ def _sums(state: FleetState, glyphs: Glyphs, width: int) -> list[list[Piece]]:
             left = hours_left(state.health.balance, totals.burn)
             if left is not None:
                 tone = "warn bold" if left < LOW_BALANCE_HOURS else "dim"
-                group.append((f" {figures.duration(left * 3600)} left", tone))
+                most = glyphs["at_most"] if totals.unpriced else ""
+                group.append((f" {most}{figures.duration(left * 3600)} left", tone))
             groups.append([*group, gap])
-    groups.append([(f"${figures.money(totals.burn)}", "strong"), ("/h", "dim"), gap])
+    burn = f"{glyphs['at_least'] if totals.unpriced else ''}${figures.money(totals.burn)}"
+    groups.append([(burn, "strong"), ("/h", "dim"), gap])
     measured = figures.rate(totals.proofs_per_hour) if totals.measured else figures.UNKNOWN
     groups.append([(glyphs.plain(measured), "ok bold"), (" proofs/h ", "dim")])
     return groups
