@@ -433,3 +433,40 @@ def test_a_daemon_that_is_about_to_serve_may_refuse() -> None:
     old = fact("mark.daemon_ready", 200.0, line=2)
     died = case(Stage.RUNNING, facts=(refused, fact("mark.daemon_starting", 210.0), old))
     assert first(diagnose(died)) == "grpc_connection_refused"
+
+
+def test_a_risk_says_when_it_will_bite() -> None:
+    small = Probe(at=NOW, disk_total_kib=100 << 20, disk_available_kib=60 << 20)
+    pace = Progress(
+        what=SafeText("parameters"), done=10.0 * GIB, total=133.0 * GIB, unit="B",
+        per_second=GIB / 10.0,
+    )  # fmt: skip
+    (disk,) = diagnose(case(Stage.PARAM_FETCH, probe=small, progress=pace))
+    assert "full in about 10 min at this pace" in disk.summary
+    probe = msgspec.structs.replace(BUSY, memory_max_bytes=256 * GIB)
+    facts = (fact("mark.budget", gib="499"),)
+    for stage, words in ((Stage.RUNNING, "as soon as"), (Stage.DAEMON_START, "to come")):
+        (memory,) = diagnose(case(stage, era="N", facts=facts, probe=probe))
+        assert words in memory.summary
+    spans = (StageSpan(stage=Stage.PARAM_FETCH, started_at=NOW - 3000),)
+    slow = Progress(
+        what=SafeText("parameters"), done=40e9, total=143e9, unit="B", eta_seconds=8000.0
+    )
+    (late,) = diagnose(case(Stage.PARAM_FETCH, spans=spans, progress=slow))
+    assert "reached in 40 min" in late.summary
+
+
+def test_a_card_too_small_for_a_proof_is_warned_of_and_blamed_for_nothing() -> None:
+    card = gpus(5.0, name=sanitise("RTX 3080 Ti"), memory_total_mib=12_288.0)
+    small = case(Stage.BOOT, probe=Probe(at=NOW, gpus=card))
+    (risk,) = diagnose(small)
+    assert (risk.category, risk.severity) == ("gpu_vram_oom", Severity.WARNING)
+    assert "12 GiB" in risk.summary
+    failed = msgspec.structs.replace(
+        small, facts=(fact("bench_script_failed.entry", kind="setup"),)
+    )
+    assert first(diagnose(failed)) == "bench_script_failed"
+    proved = msgspec.structs.replace(small, facts=(fact("mark.proof_passed"),))
+    assert diagnose(proved) == ()
+    large = gpus(5.0, name=sanitise("RTX 5070 Ti"), memory_total_mib=16_303.0)
+    assert diagnose(case(Stage.BOOT, probe=Probe(at=NOW, gpus=large))) == ()

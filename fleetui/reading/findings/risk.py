@@ -18,6 +18,8 @@ _WORKER_GIB = 20.0
 _PARAMS_GIB = 133.0
 _PCE_GIB = 25.7
 _FIRST_FRACTION = 0.1
+# Cards of 16 GB show some hundred MiB less (facts: cuzk.md section 8, mode 6).
+_LEAST_CARD_MIB = 15_500.0
 _BEFORE_PARAMS = frozenset({Stage.BOOT, Stage.PARAM_FETCH})
 _BEFORE_PCE = frozenset({Stage.PARAMS_DONE, Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP})
 _BENCH = frozenset({Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART,
@@ -31,6 +33,7 @@ def look(clues: Clues) -> Iterator[Finding]:
     yield from _memory(clues)
     yield from _disk(clues)
     yield from _deadline(clues)
+    yield from _card(clues)
     yield from _driver(clues)
     yield from _mixed(clues)
     yield from _drift(clues)
@@ -72,7 +75,8 @@ def _memory(clues: Clues) -> Iterator[Finding]:
             )
         ],
         confidence=0.7,
-        summary=f"The daemon may use {what}, but the container may have {limit / GIB:.0f} GiB",
+        summary=f"The daemon may use {what}, but the container may have {limit / GIB:.0f} GiB: the "
+        f"kernel kills it {_when_memory_runs_out(clues.case)}",
     )
 
 
@@ -94,8 +98,27 @@ def _disk(clues: Clues) -> Iterator[Finding]:
         "disk_shortfall_risk",
         evidence=[remark("probe:df", f"{free:.1f} GiB available", probe.at)],
         confidence=0.7,
-        summary=f"{free:.0f} GiB of disk are left, but {what} still need about {need:.0f} GiB",
+        summary=f"{free:.0f} GiB of disk are left, but {what} still need about {need:.0f} GiB: it "
+        f"is full {_when_disk_is_full(case, free)}",
     )
+
+
+def _when_memory_runs_out(case: Case) -> str:
+    if case.stage is Stage.RUNNING:
+        return "as soon as proofs use all workers at once"
+    if case.stage in (Stage.WARMUP, Stage.DAEMON_RESTART, Stage.BENCH):
+        return "in this stage, when the proofs use all workers at once"
+    return "in the warmup or benchmark to come"
+
+
+def _when_disk_is_full(case: Case, free_gib: float) -> str:
+    progress = case.progress
+    if case.stage is Stage.PARAM_FETCH and progress is not None and progress.unit == "B":
+        if progress.per_second:
+            minutes = free_gib * GIB / progress.per_second / 60.0
+            return f"in about {max(minutes, 1.0):.0f} min at this pace"
+        return "in the fetch under way"
+    return "at the end of the warmup" if case.stage in _BEFORE_PCE else "in the fetch to come"
 
 
 def _fetched_gib(case: Case) -> float:
@@ -142,7 +165,33 @@ def _deadline(clues: Clues) -> Iterator[Finding]:
         evidence=[remark("status", f"{progress.what}: {progress.done:.0f} {progress.unit} done")],
         confidence=0.6,
         summary=f"At this pace {case.stage} needs {whole / 60:.0f} minutes; its limit is "
-        f"{limit / 60:.0f}",
+        f"{limit / 60:.0f}, {_reached_in(min(starts) + limit - case.now)}",
+    )
+
+
+def _reached_in(seconds: float) -> str:
+    return f"reached in {seconds / 60:.0f} min" if seconds > 0 else "passed already"
+
+
+def _card(clues: Clues) -> Iterator[Finding]:
+    """Warn of cards too small for a proof, until a proof has shown otherwise."""
+    probe = clues.case.probe
+    small = [
+        gpu
+        for gpu in (probe.gpus if probe is not None else None) or ()
+        if gpu.memory_total_mib is not None and gpu.memory_total_mib < _LEAST_CARD_MIB
+    ]
+    if not small or clues.rule("mark.proof_passed", "mark.throughput"):
+        return
+    gpu = small[0]
+    yield make(
+        "gpu_vram_oom",
+        severity=Severity.WARNING,
+        # A guess from the size alone must not be taken for the cause of anything.
+        confidence=0.4,
+        evidence=[remark("probe:nvidia-smi", f"{gpu.name}, {gpu.memory_total_mib:.0f} MiB")],
+        summary=f"{gpu.name or 'The card'} has {(gpu.memory_total_mib or 0.0) / 1024:.0f} GiB; a "
+        "proof needs about 16 GiB: it runs out of memory in the first GPU phase of the warmup",
     )
 
 
