@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation: the real console on the real demo.
 
-Usage: python docs/make_pictures.py [FOLDER]; writes console-WIDTHxHEIGHT.svg for three sizes,
-and console.svg for the README.
+Usage: python docs/make_pictures.py [FOLDER]; writes console.svg for the README, console-200x60.svg,
+and one picture of each screen.
 """
 
 import asyncio
@@ -13,12 +13,25 @@ from fleetui import config
 from fleetui.console.terminal import prepare_terminal
 from fleetui.demo import DemoSettings, demo_fleet
 
-SIZES = ((80, 24), (120, 40), (200, 60))
 SETTLE_SECONDS = 40.0
+PICTURES: tuple[tuple[str, tuple[int, int], tuple[str, ...]], ...] = (
+    ("console", (120, 40), ("j", "j", "l")),
+    ("console-200x60", (200, 60), ("j", "j")),
+    ("pulse", (120, 40), ("2",)),
+    ("logs", (120, 40), ("space", "space", "space", "3", "t")),
+    ("failures", (120, 40), ("4",)),
+    ("hosts", (120, 40), ("5",)),
+    ("activity", (120, 40), ("6",)),
+    ("instance", (120, 40), ("enter",)),
+    ("groups", (120, 40), ("b", "s")),
+    ("command", (120, 40), ("colon", "s", "o")),
+    ("destroy", (80, 24), ("D",)),
+)
+"""File name, size, and the keys that lead there from the fleet."""
 
 
 async def draw(folder: Path) -> None:
-    """Run the demo until the fleet shows its troubles, then draw it at each size."""
+    """Run the demo until the fleet shows its troubles, then draw each screen."""
     prepare_terminal(os.environ)
     from fleetui.console.app import FleetApp
     from fleetui.domain.clock import parse_clock
@@ -28,28 +41,17 @@ async def draw(folder: Path) -> None:
         clock = parse_clock(environment["FLEETUI_CLOCK"])
         await asyncio.sleep(SETTLE_SECONDS)
         path = config.load({"state_dir": state}, {}).store_path
-        for size in SIZES:
+        for name, size, keys in PICTURES:
             store = await SqliteStore.open(path, clock=clock, viewer=True)
             app = FleetApp(
-                store,
-                clock=clock,
-                actor="operator@console",
-                account="demo",
-                read_only=False,
-                ascii_only=False,
+                store, clock=clock, actor="operator@console", account="demo", theme="dark"
             )
             async with app.run_test(size=size) as pilot:
-                await pilot.press("j", "j", "l")
+                await asyncio.sleep(1)
+                await pilot.press(*keys)
                 await asyncio.sleep(3)
                 picture = app.export_screenshot(title="FleetUI")
-                (folder / f"console-{size[0]}x{size[1]}.svg").write_text(picture, "utf-8")
-                for key in ("question_mark", "4", "2"):
-                    await pilot.press("escape")
-                    await pilot.press(key)
-                    await asyncio.sleep(2)
-                    picture = app.export_screenshot(title="FleetUI")
-                    name = f"console-{size[0]}x{size[1]}-{key}.svg"
-                    (folder / name).write_text(picture, "utf-8")
+                (folder / f"{name}.svg").write_text(picture, "utf-8")
             await store.close()
 
 
