@@ -28,6 +28,7 @@ SERVER = """
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = 65536  # one packet an answer, as the daemon sends it
     def do_GET(self):
         body = sys.argv[2].encode()
         self.send_response(200)
