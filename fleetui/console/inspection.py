@@ -30,6 +30,7 @@ PARTITION_TONES = {
     "synth_done": "dim",
 }
 _CELL_STATES = {"s": "synthesizing", "r": "synth_done", "g": "gpu", "d": "done", "f": "failed"}
+_SKEW_SHOWN_SECONDS = 5.0
 _SLOW = 0.8
 """Slower than so many of its peers is worth a look."""
 
@@ -297,7 +298,7 @@ def _rates(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     if not rates and row.proofs_per_hour is None:
         return []
     lines = section("proofs/h", width, glyphs)
-    for rate in rates[:4]:
+    for rate in rates[:6]:
         low = row.min_rate is not None and rate.proofs_per_hour < row.min_rate
         age = figures.age(subject.now - rate.measured_at)
         age = age if age == "now" else f"{age} ago"
@@ -365,4 +366,8 @@ def _connection(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
         lines.append(
             [("newest log byte ", "dim"), (age, "text"), (f"  {reading.newest_byte_source}", "dim")]
         )
+    skew = reading.clock_skew_seconds if reading else None
+    if skew is not None and abs(skew) >= _SKEW_SHOWN_SECONDS:
+        where = "ahead" if skew < 0 else "behind"
+        lines.append([("host clock ", "dim"), (f"{figures.duration(abs(skew))} {where}", "warn")])
     return lines

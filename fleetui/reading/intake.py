@@ -50,14 +50,15 @@ class Intake:
                 return
             stream = StreamReader(path, kind, self._matcher.for_kind(kind))
             self._streams[path] = stream
-        before = stream.generation
+        before, stamp_before = stream.generation, stream.last_stamp
         arrivals = stream.feed(chunk, self.skew)
         if stream.generation != before:
             self._generation_began(stream, chunk, before)
         self._read(stream, arrivals)
         stamp = stream.last_stamp
         if stamp is not None:
-            self._measure_skew(chunk.at - stamp, is_followed=stream.is_followed)
+            is_new = stream.is_followed and stamp != stamp_before
+            self._measure_skew(chunk.at - stamp, is_new=is_new)
             if path in self._guessed:
                 self._place_guesses(path, stream)
 
@@ -94,13 +95,13 @@ class Intake:
         """Return what the host's clock shows at `now`, when it is known to run ahead."""
         return now - self.skew if self.skew is not None and self.skew < 0 else now
 
-    def _measure_skew(self, lag: float, *, is_followed: bool) -> None:
+    def _measure_skew(self, lag: float, *, is_new: bool) -> None:
         """Take how old the newest line was when it came.
 
         The least lag is the skew, as no line comes before it is written. Old files prove only
         that a clock is ahead.
         """
-        if is_followed or lag < 0:
+        if is_new or lag < 0:
             self.skew = lag if self.skew is None else min(self.skew, lag)
 
     def _read(self, stream: StreamReader, arrivals: list[Arrival]) -> None:

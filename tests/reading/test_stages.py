@@ -245,7 +245,8 @@ def test_the_clock_of_the_host_is_measured_on_followed_files_only() -> None:
     life.say(300, "daemon", behind.format(z="2026-03-12T07:05:30Z"))
     assert life.at(301).clock_skew_seconds == -30
     old = Life().say(9000, "daemon", behind.format(z="2026-03-12T07:01:28Z"))
-    assert old.at(9000).clock_skew_seconds is None
+    old.say(9100, "daemon", "TIMELINE,1,SYNTH_START,j,partition=1")
+    assert old.at(9100).clock_skew_seconds is None
     ahead = Life().say(0, "daemon", behind.format(z="2026-03-12T07:00:20Z"))
     assert ahead.at(1).clock_skew_seconds == -20
 
