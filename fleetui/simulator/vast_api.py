@@ -10,16 +10,17 @@ from typing import Any
 
 from aiohttp import web
 
-from fleetui.simulator import listing
+from fleetui.simulator import http_answers, listing
 from fleetui.simulator.faults import Faults
+from fleetui.simulator.market import offer_row, wrong_in_order
 from fleetui.simulator.odd_rows import spoil
 from fleetui.simulator.rate_limits import LEAST_SPACING, RateLimits
 from fleetui.simulator.rows import MODELS, outbid, settle
-from fleetui.simulator.world import Offer, Rental, World
+from fleetui.simulator.world import Rental, World
 
 Scopes = frozenset[str]
-READ_SCOPES = frozenset({"instance_read", "user_read"})
-ALL_SCOPES = READ_SCOPES | {"instance_write", "misc"}
+READ_SCOPES = frozenset({"instance_read", "user_read", "misc"})
+ALL_SCOPES = READ_SCOPES | {"instance_write"}
 SCOPE_OF = {
     "GET list": "instance_read",
     "GET single": "instance_read",
@@ -29,34 +30,6 @@ SCOPE_OF = {
 """The permission of an endpoint, `instance_write` unless named (facts: vast_api.md 1.5)."""
 RECORDED = 2000
 LABEL_LIMIT = 1024
-CREATE_LABEL_LIMIT = 256
-_OF_A_CONTRACT = frozenset(
-    {
-        "actual_status", "intended_status", "cur_state", "next_state", "label", "extra_env",
-        "onstart", "jupyter_token", "status_msg", "ports", "ssh_host", "ssh_port", "ssh_idx",
-        "image_uuid", "image_args", "image_runtype", "uptime_mins", "public_ipaddr", "instance",
-    }
-)  # fmt: skip
-_HTML = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
-_NOT_FOUND = "<html><head><title>404 Not Found</title></head><body>nginx</body></html>"
-_LOGIN = {"success": False, "error": "auth_error", "msg": "This action requires login."}
-_BAD_KEY = {"success": False, "error": "auth_error", "msg": "Invalid user key"}
-_NO_INSTANCE = {"success": False, "error": "no_such_instance", "msg": "No such instance"}
-_REFUSED = {"success": False, "msg": "The machine does not take this now."}
-_QUEUED = {
-    "success": False,
-    "msg": "Required resources are currently unavailable, state change queued.",
-}
-_DEPRECATED = {
-    "success": False,
-    "error": "deprecated_endpoint",
-    "msg": "/api/v0/instances/ is deprecated. Use /api/v1/instances/ instead.",
-}
-_NOT_PERMITTED = {
-    "success": False,
-    "error": "not_authorized",
-    "msg": "Your API key does not permit this action.",
-}
 _SCOPES = web.RequestKey("scopes", frozenset[str])
 _PUBLIC = "/api/v0/gpu_names/unique/"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -137,7 +110,7 @@ class VastApi:
         if slow is not None:
             await asyncio.sleep(slow.value or 5.0)
         if self._faults.take("api_down"):
-            return _cut(request)
+            return http_answers.cut(request)
         broken = self._broken()
         if broken is not None:
             return broken
@@ -148,62 +121,64 @@ class VastApi:
         if request.path == _PUBLIC:
             return await handler(request)
         if not given:
-            return _answer(_LOGIN, status=403)
+            return http_answers.answer(http_answers.LOGIN, status=403)
         for key, scopes in self._keys.items():
             if hmac.compare_digest(given.encode(), f"Bearer {key}".encode()):
                 request[_SCOPES] = scopes
                 return await handler(request)
-        return _answer(_BAD_KEY, status=404)
+        return http_answers.answer(http_answers.BAD_KEY, status=404)
 
     def _broken(self) -> web.Response | None:
         take = self._faults.take
         if take("api_500"):
-            return _refusal(500, "server_error", "Internal error")
+            return http_answers.refusal(500, "server_error", "Internal error")
         if take("api_503"):
             return web.Response(status=503)
         if take("html"):
-            return web.Response(status=502, text=_HTML, content_type="text/html")
+            return web.Response(status=502, text=http_answers.HTML, content_type="text/html")
         if take("html_200"):
-            return web.Response(status=200, text=_HTML, content_type="text/html")
+            return web.Response(status=200, text=http_answers.HTML, content_type="text/html")
         if take("auth"):
-            return _answer(_BAD_KEY, status=404)
+            return http_answers.answer(http_answers.BAD_KEY, status=404)
         if take("redirect"):
             return web.Response(status=302, headers={"Location": "http://127.0.0.2:9/login/"})
         limited = take("rate_limited")
         if limited is not None:
-            return _too_many("every call", self._limits.pace, limited.value)
+            return http_answers.too_many("every call", self._limits.pace, limited.value)
         return None
 
     def _limited(self, endpoint: str, handler: Handler) -> Handler:
         async def limited(request: web.Request) -> web.StreamResponse:
             if SCOPE_OF.get(endpoint, "instance_write") not in request[_SCOPES]:
-                return _answer(_NOT_PERMITTED, status=403)
+                return http_answers.answer(http_answers.NOT_PERMITTED, status=403)
             identity = f"{request.headers.get('Authorization')} {request.remote}"
             left = self._limits.wait(identity, endpoint)
             if left > 0:
-                return _too_many(endpoint, LEAST_SPACING[endpoint] * self._limits.pace, left)
+                return http_answers.too_many(
+                    endpoint, LEAST_SPACING[endpoint] * self._limits.pace, left
+                )
             return await handler(request)
 
         return limited
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         if self._faults.take("deprecated"):
-            return _answer(_DEPRECATED, status=410)
+            return http_answers.answer(http_answers.DEPRECATED, status=410)
         if self._faults.take("null_list"):
-            return _answer({"success": True, "instances": None})
+            return http_answers.answer({"success": True, "instances": None})
         if request.query.get("after_token") and self._faults.take("broken_page"):
-            return _refusal(500, "server_error", "Internal error")
+            return http_answers.refusal(500, "server_error", "Internal error")
         rows = [
             self._row(rental) for rental in self._listed(mid_walk="after_token" in request.query)
         ]
         try:
             answer = listing.page(rows, request.query)
         except listing.BadRequestError as error:
-            return _refusal(400, error.error, error.message)
+            return http_answers.refusal(400, error.error, error.message)
         if answer["next_token"] is None and self._faults.take("partial_walk"):
             answer["instances"] = answer["instances"][:-1]
             answer["instances_found"] = len(answer["instances"])
-        return _answer(answer)
+        return http_answers.answer(answer)
 
     def _listed(self, *, mid_walk: bool) -> list[Rental]:
         """Return what the list admits to have."""
@@ -230,38 +205,44 @@ class VastApi:
         return spoil(row) if fault is not None else row
 
     async def _old_list(self, _request: web.Request) -> web.StreamResponse:
-        return _answer(_DEPRECATED, status=410)
+        return http_answers.answer(http_answers.DEPRECATED, status=410)
 
     async def _single(self, request: web.Request) -> web.StreamResponse:
         unusable = self._faults.take("single_unusable", _id(request))
         if unusable is not None:
-            return _unusable(int(unusable.value or 0))
+            return http_answers.unusable(int(unusable.value or 0))
         rental = self._world.living(_id(request))
-        return _answer({"instances": None if rental is None else self._row(rental)})
+        return http_answers.answer({"instances": None if rental is None else self._row(rental)})
 
     async def _manage(self, request: web.Request) -> web.StreamResponse:
-        body = await _body(request)
+        body = await http_answers.body(request)
         return self._act(request, lambda rental: self._managed(rental, body))
 
     async def _manage_many(self, request: web.Request) -> web.StreamResponse:
-        body = await _body(request)
+        body = await http_answers.body(request)
         refused: web.Response | None = None
-        for instance_id in _ids(body, "ids"):
+        for instance_id in http_answers.ids(body, "ids"):
             rental = self._world.living(instance_id)
-            answer = self._managed(rental, body) if rental else _answer(_NO_INSTANCE, status=404)
+            answer = (
+                self._managed(rental, body)
+                if rental
+                else http_answers.answer(http_answers.NO_INSTANCE, status=404)
+            )
             refused = refused or answer
-        return refused or _answer({"success": True})
+        return refused or http_answers.answer({"success": True})
 
     def _managed(self, rental: Rental, body: dict[str, Any]) -> web.Response | None:
         now = self._world.clock.now()
         state, label = body.get("state"), body.get("label")
         if state is None and "label" not in body:
-            return _refusal(400, "invalid_args", "nothing to do")
+            return http_answers.refusal(400, "invalid_args", "nothing to do")
         if state not in (None, "running", "stopped"):
-            return _refusal(400, "invalid_args", f"unknown state {state}")
+            return http_answers.refusal(400, "invalid_args", f"unknown state {state}")
         if "label" in body:
             if label is not None and len(str(label)) > LABEL_LIMIT:
-                return _refusal(400, "label_too_long", f"more than {LABEL_LIMIT} characters")
+                return http_answers.refusal(
+                    400, "label_too_long", f"more than {LABEL_LIMIT} characters"
+                )
             rental.fields["label"] = None if label in (None, "") else str(label)
         if state == "stopped":
             rental.start_queued = False
@@ -269,7 +250,7 @@ class VastApi:
         elif state == "running":
             if self._faults.get("queued", rental.instance_id):
                 rental.start_queued = True
-                return _answer(_QUEUED)
+                return http_answers.answer(http_answers.QUEUED)
             rental.host.start(now)
         return None
 
@@ -290,13 +271,13 @@ class VastApi:
     ) -> web.StreamResponse:
         rental = self._world.living(_id(request))
         if rental is None:
-            return _answer(_NO_INSTANCE, status=404)
+            return http_answers.answer(http_answers.NO_INSTANCE, status=404)
         if self._faults.take("refused", rental.instance_id):
-            return _answer(_REFUSED)
+            return http_answers.answer(http_answers.REFUSED)
         refused = act(rental)
         if self._faults.take("lost_answer", rental.instance_id):
-            return _cut(request)
-        return refused if refused is not None else _answer({"success": True})
+            return http_answers.cut(request)
+        return refused if refused is not None else http_answers.answer({"success": True})
 
     async def _destroy(self, request: web.Request) -> web.StreamResponse:
         def end(rental: Rental) -> None:
@@ -305,33 +286,33 @@ class VastApi:
         return self._act(request, end)
 
     async def _destroy_many(self, request: web.Request) -> web.StreamResponse:
-        ids = _ids(await _body(request), "instance_ids")
+        ids = http_answers.ids(await http_answers.body(request), "instance_ids")
         ended = [instance_id for instance_id in ids if self._world.destroy(instance_id)]
-        return _answer({"success": bool(ended)})
+        return http_answers.answer({"success": bool(ended)})
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
-        body = await _body(request)
-        wrong = _wrong_in_create(body)
+        body = await http_answers.body(request)
+        wrong = wrong_in_order(body)
         if wrong:
-            return _refusal(400, "invalid_args", wrong)
+            return http_answers.refusal(400, "invalid_args", wrong)
         rental = self._world.create(_id(request), body)
         if rental is None:
-            return _refusal(404, "no_such_ask", "The offer is no longer there")
+            return http_answers.refusal(404, "no_such_ask", "The offer is no longer there")
         secret = rental.fields["jupyter_token"]
-        return _answer(
+        return http_answers.answer(
             {"success": True, "new_contract": rental.instance_id, "instance_api_key": secret}
         )
 
     async def _bundles(self, request: web.Request) -> web.StreamResponse:
-        return self._search(await _body(request))
+        return self._search(await http_answers.body(request))
 
     async def _asks(self, request: web.Request) -> web.StreamResponse:
-        wanted = (await _body(request)).get("q")
+        wanted = (await http_answers.body(request)).get("q")
         return self._search(wanted if isinstance(wanted, dict) else {})
 
     def _search(self, wanted: dict[str, Any]) -> web.StreamResponse:
         """Search the offers; a condition on a column they lack is let pass."""
-        rows = [_offer_row(offer) for offer in self._world.offers.values()]
+        rows = [offer_row(offer) for offer in self._world.offers.values()]
         filters = {
             name: value
             for name, value in wanted.items()
@@ -340,15 +321,15 @@ class VastApi:
         try:
             found = [row for row in rows if listing.matches(row, filters, frozenset())]
         except listing.BadRequestError as error:
-            return _refusal(400, error.error, error.message)
+            return http_answers.refusal(400, error.error, error.message)
         found = listing.sorted_by(found, wanted.get("order"))
         limit = wanted.get("limit")
-        return _answer(
+        return http_answers.answer(
             {"success": True, "offers": found[:limit] if isinstance(limit, int) else found}
         )
 
     async def _account(self, _request: web.Request) -> web.StreamResponse:
-        return _answer(
+        return http_answers.answer(
             {
                 "id": 100_200, "email": "operator@example.com", "username": "operator",
                 "fullname": "Pretend Operator", "balance": 0.0, "credit": 342.8,
@@ -364,111 +345,14 @@ class VastApi:
         rows = [self._world.row(rental) for rental in self._world.listed()]
         found = {tuple(row[name] for name in columns) for row in rows}
         filters = [dict(zip(columns, values, strict=True)) for values in sorted(found, key=str)]
-        return _answer({"success": True, "filters": filters})
+        return http_answers.answer({"success": True, "filters": filters})
 
     async def _gpu_names(self, _request: web.Request) -> web.StreamResponse:
-        return _answer({"gpu_names": [model.name for model in MODELS]})
+        return http_answers.answer({"gpu_names": [model.name for model in MODELS]})
 
     async def _nothing(self, _request: web.Request) -> web.StreamResponse:
-        return web.Response(status=404, text=_NOT_FOUND, content_type="text/html")
-
-
-def _unusable(kind: int) -> web.Response:
-    """Answer a single look so that nothing can be told from it."""
-    answers = (
-        lambda: _refusal(500, "server_error", "Internal error"),
-        lambda: _answer(_BAD_KEY, status=404),
-        lambda: web.Response(status=404, text=_NOT_FOUND, content_type="text/html"),
-        lambda: _refusal(404, "session_expired", "Session expired. Please log in again."),
-        lambda: _answer({"success": True}),
-        lambda: _refusal(401, "auth_error", "Invalid user key"),
-    )
-    return answers[kind % len(answers)]()
+        return web.Response(status=404, text=http_answers.NOT_FOUND, content_type="text/html")
 
 
 def _id(request: web.Request) -> int:
     return int(request.match_info["id"])
-
-
-def _ids(body: dict[str, Any], name: str) -> list[int]:
-    """Return a list of ids.
-
-    Raises:
-        web.HTTPBadRequest: it is none.
-    """
-    ids = body.get(name)
-    if not isinstance(ids, list) or not all(type(item) is int for item in ids):
-        raise _bad_request(f"{name} must be a list of ids")
-    return ids
-
-
-def _bad_request(message: str) -> web.HTTPBadRequest:
-    text = json.dumps({"success": False, "error": "invalid_args", "msg": message})
-    return web.HTTPBadRequest(text=text, content_type="application/json")
-
-
-def _wrong_in_create(body: dict[str, Any]) -> str | None:
-    """Say what is wrong with a request to rent (facts: section 5.4)."""
-    label, disk, price = body.get("label"), body.get("disk"), body.get("price")
-    if not isinstance(body.get("image"), str) and not body.get("template_hash_id"):
-        return "image is missing"
-    if not isinstance(label, str | None) or len(label or "") > CREATE_LABEL_LIMIT:
-        return f"label must be text of at most {CREATE_LABEL_LIMIT} characters"
-    if not isinstance(disk, int | float | None) or isinstance(disk, bool) or (disk or 1) <= 0:
-        return "disk must be a number of GB"
-    if not isinstance(price, int | float | None) or isinstance(price, bool):
-        return "price must be a number or null"
-    if not isinstance(body.get("env"), dict | None):
-        return "env must be an object"
-    return None
-
-
-def _offer_row(offer: Offer) -> dict[str, Any]:
-    """Make the row of an offer: of the machine alone, nothing of a contract."""
-    row = {name: value for name, value in offer.fields.items() if name not in _OF_A_CONTRACT}
-    return row | {
-        "id": offer.offer_id,
-        "ask_contract_id": offer.offer_id,
-        "rented": False,
-        "verified": True,
-        "reliability": offer.fields["reliability2"],
-        "gpu_total_ram": offer.fields["gpu_totalram"],
-        "hostname": None,
-    }
-
-
-async def _body(request: web.Request) -> dict[str, Any]:
-    try:
-        body = await request.json()
-    except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, dict):
-        raise _bad_request("no JSON object")
-    return body
-
-
-def _answer(data: object, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    """Answer JSON; the official client wants the bare content type, without a charset."""
-    return web.Response(
-        status=status,
-        body=json.dumps(data).encode(),
-        content_type="application/json",
-        headers=headers,
-    )
-
-
-def _refusal(status: int, error: str, message: str) -> web.Response:
-    return _answer({"success": False, "error": error, "msg": message}, status=status)
-
-
-def _too_many(endpoint: str, threshold: float, retry_after: float | None) -> web.Response:
-    text = f"API requests too frequent endpoint threshold={threshold}"
-    headers = {} if retry_after is None else {"Retry-After": f"{retry_after:.3f}"}
-    return _answer({"detail": text, "endpoint": endpoint}, status=429, headers=headers)
-
-
-def _cut(request: web.Request) -> web.Response:
-    """Close the connection under the answer."""
-    if request.transport is not None:
-        request.transport.abort()
-    return web.Response(status=503)

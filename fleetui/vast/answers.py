@@ -62,6 +62,8 @@ class ActionResult:
     text: SafeText
     code: int | None = None
     queued: bool = False
+    contract: int | None = None
+    """The instance that a renting made, also one that failed to start."""
 
 
 @dataclass(frozen=True)

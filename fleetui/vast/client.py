@@ -1,7 +1,9 @@
 """The Vast API as the collector needs it: walks, single looks, actions, the account."""
 
 import asyncio
+import dataclasses
 import random
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -18,8 +20,9 @@ from fleetui.vast.answers import (
     WalkResult,
 )
 from fleetui.vast.errors import Trouble, VastError
-from fleetui.vast.gates import number
+from fleetui.vast.gates import number, whole
 from fleetui.vast.limiter import Endpoint, Limiter
+from fleetui.vast.offers import OffersResult, RentalOrder, read_offer
 from fleetui.vast.rows import SELECT_COLUMNS, read_row
 from fleetui.vast.transport import BACKOFF_SECONDS, CALL_DEADLINE_SECONDS, Call, Reply, Transport
 
@@ -34,6 +37,7 @@ __all__ = [
 ]
 
 PAGE_ROWS = 25
+MOST_OFFERS = 1000
 MOST_PAGES = 400
 WALK_DEADLINE_SECONDS = 900.0
 ERROR_CATEGORY = "vast_api_error"
@@ -169,6 +173,47 @@ class VastClient:
         """Make the container anew in its place; its data is lost."""
         path = f"/api/v0/instances/recycle/{instance_id}/"
         return _result(await self._act(Call(Endpoint.RECYCLE, "PUT", path, repeatable=False)))
+
+    async def search_offers(
+        self,
+        conditions: Mapping[str, object],
+        *,
+        order: Sequence[tuple[str, str]] = (),
+        limit: int = MOST_OFFERS,
+        disk_gb: float = 5.0,
+    ) -> OffersResult:
+        """Search the market: `{column: {operation: value}}`, ordered by `(column, asc|desc)`.
+
+        `disk_gb` is the disk that prices shall include. A search waits behind nothing, but the
+        API lets only ten a minute through.
+        """
+        body = {
+            **conditions,
+            "order": [list(item) for item in order],
+            "type": "on-demand",
+            "limit": limit,
+            "allocated_storage": disk_gb,
+        }
+        reply = await self._transport.send(
+            Call(Endpoint.SEARCH, "POST", "/api/v0/bundles/", body=body)
+        )
+        if reply.problem is not None:
+            return OffersResult(error=reply.problem.text)
+        rows = reply.data.get("offers")
+        if not isinstance(rows, list):
+            return OffersResult(error=sanitise("the answer lacks 'offers'"))
+        offers = [read_offer(raw) for raw in rows[:limit]]
+        known = tuple(offer for offer in offers if offer is not None)
+        return OffersResult(known, len(offers) - len(known))
+
+    async def rent(self, offer_id: int, order: RentalOrder) -> ActionResult:
+        """Rent an offer. Never sent twice: each time would be another contract."""
+        path = f"/api/v0/asks/{offer_id}/"
+        reply = await self._act(
+            Call(Endpoint.RENT, "PUT", path, body=order.body(), repeatable=False)
+        )
+        contract = whole(reply.data.get("new_contract"))
+        return dataclasses.replace(_result(reply), contract=contract)
 
     async def account(self) -> Account:
         """Read the account's money and nothing else of it.

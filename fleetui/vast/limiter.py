@@ -30,6 +30,8 @@ class Endpoint(Enum):
     REBOOT = ("PUT reboot", 1.0, "instance_write")
     RECYCLE = ("PUT recycle", 1.0, "instance_write")
     ACCOUNT = ("GET account", 1.0, "user_read")
+    SEARCH = ("search", 6.0, "misc")
+    RENT = ("asks", 4.5, "instance_write")
 
     def __init__(self, title: str, spacing: float, scope: str) -> None:
         self.title = title

@@ -73,7 +73,9 @@ class Transport:
 
     async def send(self, call: Call) -> Reply:
         """Send until answered, or until a retry would not be safe or of use."""
-        key = self._read_key if call.method == "GET" else self._write_key
+        # A search is a POST that changes nothing.
+        reads = call.method == "GET" or call.endpoint is Endpoint.SEARCH
+        key = self._read_key if reads else self._write_key
         if not key:
             return Reply({}, _problem(Trouble.NO_KEY, "there is no API key"))
         if not _sendable(key):

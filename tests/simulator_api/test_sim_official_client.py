@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fleetui.simulator.run import Serving
+from fleetui.vast.offers import RentalOrder
 from pretend_vast import KEY, client_of, pretend_vast
 
 VASTAI = Path(sysconfig.get_path("scripts")) / "vastai"
@@ -154,14 +155,47 @@ async def test_it_rents(served: Serving, official: Official) -> None:
     here = await official.json("search", "offers", "geolocation=US")
     assert {row["geolocation"].rpartition(", ")[2] for row in here} == {"US"}
     assert not {"jupyter_token", "extra_env", "label"} & set(everything[0])
+    served.api.recorded.clear()
+    await official.json("search", "offers", "num_gpus>=4", "-o", "dph", "--limit", "3")
+    (theirs,) = [call for call in served.api.recorded if call.method == "POST"]
+    served.api.recorded.clear()
+    async with client_of(served.environment["VAST_URL"]) as client:
+        wanted = {"num_gpus": {"gte": 4}}
+        found = await client.search_offers(wanted, order=[("dph_total", "asc")], limit=3)
+    (ours,) = served.api.recorded
+    assert (ours.method, ours.path) == (theirs.method, theirs.path)
+    # The official client adds conditions of its own, and writes numbers as text.
+    assert set(ours.body) <= set(theirs.body)
+    assert ours.body["order"] == theirs.body["order"] == [["dph_total", "asc"]]
+    assert [offer.offer_id for offer in found.offers] == [row["id"] for row in many_of(everything)]
     offer = str(offers[0]["id"])
     arguments = ("--image", "example/image", "--disk", "50", "--label", "mine", "--ssh", "--direct")
+    served.api.recorded.clear()
     created = await official.json("create", "instance", offer, *arguments)
+    (theirs,) = [call for call in served.api.recorded if call.method == "PUT"]
+    served.api.recorded.clear()
+    wish = RentalOrder(image="example/image", disk_gb=50.0, environment={}, label="ours")
+    async with client_of(served.environment["VAST_URL"]) as client:
+        rented = await client.rent(offers[1]["id"], wish)
+        assert rented.ok
+        assert served.world.living(rented.contract or 0)
+        again = await client.rent(offers[1]["id"], wish)
+        assert (again.ok, again.contract) == (False, None)
+    ours = served.api.recorded[0]
+    assert ours.path == f"/api/v0/asks/{offers[1]['id']}/"
+    assert set(ours.body) <= set(theirs.body)
+    kinds = {name: type(value) for name, value in theirs.body.items() if value is not None}
+    assert all(type(ours.body[name]) is kinds[name] for name in set(ours.body) & set(kinds))
     rental = served.world.living(created["new_contract"])
     assert rental is not None
     row = served.world.row(rental)
     assert (row["label"], row["image_uuid"], row["disk_space"]) == ("mine", "example/image", 50.0)
     assert int(offer) not in served.world.offers
+
+
+def many_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    many = [row for row in rows if row["num_gpus"] >= 4]
+    return sorted(many, key=lambda row: row["dph_total"])[:3]
 
 
 async def test_it_is_told_of_a_bad_key(served: Serving, tmp_path: Path) -> None:

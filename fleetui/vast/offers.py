@@ -1,0 +1,77 @@
+"""Offers of the market: rows of the wire to `Offer` (facts: vast_api.md section 5.4)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fleetui.domain.offer import Offer
+from fleetui.domain.text import SafeText
+from fleetui.vast.gates import amount, money, text, whole
+
+
+@dataclass(frozen=True)
+class OffersResult:
+    """Answer to a search: the offers, or why there are none to speak of (`error`)."""
+
+    offers: tuple[Offer, ...] = ()
+    unreadable: int = 0
+    error: SafeText | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RentalOrder:
+    """What to rent an offer with; `bid` is dollars an hour, `None` for on demand."""
+
+    image: str
+    disk_gb: float
+    environment: Mapping[str, str]
+    label: str | None = None
+    onstart: str | None = None
+    bid: float | None = None
+
+    def body(self) -> dict[str, object]:
+        """Return the request's body, as the official client sends it.
+
+        `cancel_unavail` makes a lost race end in an error instead of a stopped contract that
+        bills its disk (facts: section 5.4).
+        """
+        return {
+            "client_id": "me",
+            "image": self.image,
+            "env": dict(self.environment),
+            "price": self.bid,
+            "disk": self.disk_gb,
+            "label": self.label,
+            "onstart": self.onstart,
+            "runtype": "ssh_direc ssh_proxy",
+            "cancel_unavail": True,
+        }
+
+
+def read_offer(raw: object) -> Offer | None:
+    """Read one row; without a usable id there is nothing to rent: `None`. Never raises."""
+    if not isinstance(raw, Mapping):
+        return None
+    offer_id = whole(raw.get("id"))
+    if offer_id is None:
+        return None
+    return Offer(
+        offer_id=offer_id,
+        machine_id=whole(raw.get("machine_id")),
+        host_id=whole(raw.get("host_id")),
+        gpu_name=text(raw.get("gpu_name")),
+        num_gpus=whole(raw.get("num_gpus")),
+        gpu_ram_mb=amount(raw.get("gpu_ram")),
+        cpu_name=text(raw.get("cpu_name")),
+        cpu_cores=amount(raw.get("cpu_cores_effective")),
+        cpu_ram_mb=amount(raw.get("cpu_ram")),
+        disk_space_gb=amount(raw.get("disk_space")),
+        pcie_bandwidth=amount(raw.get("pcie_bw")),
+        inet_down_mbps=amount(raw.get("inet_down")),
+        price=money(raw.get("dph_total")),
+        min_bid=money(raw.get("min_bid")),
+        reliability=amount(raw.get("reliability2")),
+        verification=text(raw.get("verification")),
+        cuda_max_good=amount(raw.get("cuda_max_good")),
+        driver_version=text(raw.get("driver_version")),
+        geolocation=text(raw.get("geolocation")),
+    )
