@@ -99,7 +99,7 @@ class Benchmark:
             self._raw(f"\r{bar:<{width - 7}} {share:5.1f}%")
             machine.files.sized(C1_PATH, int(C1_BYTES * share / 100))
         self._raw("\n")
-        machine.disk_used_kib += C1_BYTES // 1024
+        machine.keep(C1_PATH, C1_BYTES)
 
     def _config(self, workers: int) -> None:
         self._machine.files.write(

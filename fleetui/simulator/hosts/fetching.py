@@ -69,10 +69,9 @@ class Fetch:
             for file in FILES
             if plan.params != "incomplete" or not file.name.endswith(".params")
         ]
-        if plan.params == "cached":
+        if plan.params == "cached" or all(self._is_there(file) for file in files):
             for file in files:
-                machine.files.sized(f"{FOLDER}/{file.name}", file.size)
-                machine.disk_used_kib += file.size // 1024
+                machine.keep(f"{FOLDER}/{file.name}", file.size)
                 yield 0.02
                 self._log(227, f"Parameter file {FOLDER}/{file.name} is ok")
             self._log(251, "parameter and key-fetching complete")
@@ -103,6 +102,11 @@ class Fetch:
         yield 0.01
         self._log(251, "parameter and key-fetching complete")
 
+    def _is_there(self, file: ParameterFile) -> bool:
+        """Whether an earlier start of the container has left it whole."""
+        path = f"{FOLDER}/{file.name}"
+        return self._machine.files.exists(path) and self._machine.files.size(path) == file.size
+
     def _large(self, files: list[ParameterFile]) -> Script:
         machine, plan, random = self._machine, self._plan, self._machine.random
         gids = {file.name: f"{random.getrandbits(24):06x}" for file in files}
@@ -128,7 +132,7 @@ class Fetch:
                 line = self._progress(file, gids[file.name], done[file.name], share)
                 if done[file.name] >= file.size:
                     left.remove(file)
-                    machine.disk_used_kib += file.size // 1024
+                    machine.keep(f"{FOLDER}/{file.name}", file.size)
                     self._say(f"{line}\n".encode())
                     self._complete(
                         file, gids[file.name], f"{_size(file.size / max(1, now - began))}/s"

@@ -92,6 +92,7 @@ class Machine:
         self.gpus: list[Gpu] = []
         self.oom_kills = 0
         self.disk_used_kib = 0
+        self._kept: set[str] = set()
         self.kernel_lines: list[str] | None = None
         self.nvidia_smi_failure = ""
         self.frozen = False
@@ -111,6 +112,7 @@ class Machine:
         self.oom_kills = 0
         self.ports = {22: 4096}
         self.disk_used_kib = 19 * GIB // 1024
+        self._kept.clear()
         for folder in ("/root", "/tmp", "/var/log", "/var/tmp", "/data", "/usr/local/bin"):  # noqa: S108 - virtual
             self.files.folder(folder)
         for folder in ("/etc", "/usr/bin", "/dev", "/proc", "/sys/fs/cgroup", "/workspace"):
@@ -121,6 +123,13 @@ class Machine:
         self.files.write(
             "/etc/os-release", b'PRETTY_NAME="Ubuntu 24.04.2 LTS"\nID=ubuntu\nVERSION_ID="24.04"\n'
         )
+
+    def keep(self, path: str, size: int) -> None:
+        """Have a large file in full on the disk; its bytes take room once."""
+        self.files.sized(path, size)
+        if path not in self._kept:
+            self._kept.add(path)
+            self.disk_used_kib += size // 1024
 
     def sync(self) -> None:
         """Live up to the present."""

@@ -164,8 +164,7 @@ class Proving(Loading):
         seconds = self._vary(31.0)
         yield seconds
         self.machine.files.remove(PCE_PATH + ".tmp")
-        self.machine.files.sized(PCE_PATH, PCE_BYTES)
-        self.machine.disk_used_kib += PCE_BYTES // 1024
+        self.machine.keep(PCE_PATH, PCE_BYTES)
         self._say(
             "cuzk_pce::disk",
             "PCE saved to disk (raw format)",

@@ -119,8 +119,7 @@ class Workload:
             self.tell("curio fetch-params exited with 1, retrying in 60s")
             yield Signal()
         if plan.skip_to_run:
-            machine.files.sized(PCE_PATH, PCE_BYTES)
-            machine.disk_used_kib += PCE_BYTES // 1024
+            machine.keep(PCE_PATH, PCE_BYTES)
             yield 1.2
         else:
             self.tell("Parameters ready, POST /param-done")
