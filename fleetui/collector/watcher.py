@@ -81,6 +81,7 @@ class Watcher:
         self._row: FleetRow | None = None
         self._reading = earlier
         self._machine_record: SafeText | None = None
+        self._faults = 0
 
     # What comes from the API.
 
@@ -220,12 +221,15 @@ class Watcher:
 
         `stretch` lengthens the pace of what nobody looks at, for large fleets.
         """
-        pace = "watched" if self.watched else "changed" if self.sink.changed else "quiet"
-        patience = REVIEW_SECONDS[pace] * (1.0 if self.watched else stretch)
+        # A new kind of faulty line does not wait for its turn.
+        urgent = self.watched or self.reader.faults != self._faults
+        pace = "watched" if urgent else "changed" if self.sink.changed else "quiet"
+        patience = REVIEW_SECONDS[pace] * (1.0 if urgent else stretch)
         if not self.ready or loop_time - self._reviewed_at < patience:
             return
         self._reviewed_at = loop_time
         self.sink.changed = False
+        self._faults = self.reader.faults
         self.conclude()
 
     def conclude(self) -> None:

@@ -30,10 +30,13 @@ class Facts:
         self._order = 0
         self._all: tuple[Fact, ...] | None = None
         self.version = 0
+        self.faults = 0
+        """How many rules that name a category have matched."""
 
     def add(self, rule: Rule, fact: Fact) -> None:
         """Take one more line of a stream."""
         self._counts[rule.id] = self._counts.get(rule.id, 0) + 1
+        self.faults += rule.category is not None and self._counts[rule.id] == 1
         key = (rule.id, fact.source, fact.generation)
         bucket = self._buckets.get(key)
         if bucket is None:

@@ -124,6 +124,11 @@ class Reader:
 
     # What comes out.
 
+    @property
+    def faults(self) -> int:
+        """How many kinds of faulty lines were seen: it grows with the first byte of a new one."""
+        return self._intake.facts.faults
+
     def reading(self, now: float, *, live: bool = True) -> Reading:
         """Return what all that was fed means at `now` (epoch seconds).
 

@@ -12,6 +12,7 @@ from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.reading import Reading
 from fleetui.domain.stage import Stage
+from fleetui.domain.stream import LogChunk, StreamId
 from fleetui.domain.text import sanitise
 from fleetui.profiles.loader import load
 from fleetui.ssh.link import HostLink
@@ -84,4 +85,23 @@ async def test_a_machine_with_a_record_is_told_once(tmp_path: Path) -> None:
     told = [(event.instance_id, event.text) for event in batch.events if event.kind == "machine"]
     assert len(told) == 1
     assert told[0][1].startswith("machine 70 has a record: gpu_fallen_off_bus once")
+    await bench.store.close()
+
+
+async def test_a_new_kind_of_faulty_line_is_read_before_its_turn(tmp_path: Path) -> None:
+    bench = await Bench.open(tmp_path / "fleet.db")
+    (watcher,), _ = watchers_of(bench, Instance(instance_id=7))
+    watcher.ready = True
+    watcher.review(100.0)
+    for number, text in enumerate((b"thread 'x' panicked at a.rs:1:1:\n",) * 2):
+        chunk = LogChunk(
+            stream=StreamId(7, "/tmp/cuzk.log"), generation=1, offset=number * len(text),
+            data=text, at=bench.clock.now(),
+        )  # fmt: skip
+        watcher.reader.feed(chunk, "daemon")
+        watcher.sink.changed = True
+        before = watcher.reading
+        watcher.review(100.0 + 0.6 * (number + 1), stretch=10.0)
+        is_new = watcher.reading is not before
+        assert is_new == (number == 0), "the same again waits for its turn"
     await bench.store.close()
