@@ -30,6 +30,7 @@ class Tools:
     host_keys: HostKeyBook
     keeper: HostKeyKeeper
     clock: Clock
+    ask_again_seconds: float
     absence_deadline_seconds: float
     drain_deadline_seconds: float
     verify_deadline_seconds: float

@@ -20,8 +20,6 @@ from fleetui.collector.acts import (
 from fleetui.domain.intent import Intent
 from fleetui.vast.client import ActionResult, Presence, PresenceKind
 
-ASK_AGAIN_SECONDS = 12.0
-"""A list that began so long after the call and still has the row asks for another call."""
 OPEN_CODES = (408, 429)
 
 
@@ -64,7 +62,7 @@ async def _until_gone(intent: Intent, tools: Tools, presence: Presence) -> Cours
 
 async def _proven(intent: Intent, tools: Tools) -> bool:
     """Wait for the proof of absence; false when it is time to look again."""
-    wanted_after = asyncio.get_running_loop().time() + ASK_AGAIN_SECONDS
+    wanted_after = asyncio.get_running_loop().time() + tools.ask_again_seconds
     try:
         async with asyncio.timeout(tools.absence_deadline_seconds):
             return await tools.walks.absence_proven(intent.instance_id, loop_time=wanted_after)

@@ -269,6 +269,7 @@ async def _start_parts(
         host_keys=host_keys,
         keeper=keeper,
         clock=settings.clock,
+        ask_again_seconds=settings.ask_again_seconds,
         absence_deadline_seconds=settings.absence_deadline_seconds,
         drain_deadline_seconds=settings.drain_deadline_seconds,
         verify_deadline_seconds=settings.verify_deadline_seconds,

@@ -18,8 +18,9 @@ class CollectorSettings:
     `auto` says that a console started it: it ends by itself `viewer_patience_seconds` after the
     last viewer. `lifeline_fd` is a pipe's read end; when the other end is closed, the collector
     ends. `sample_interval_seconds` is fleet time. `api_pace` scales the spacing of API calls;
-    below 1 is for a simulator only. `absence_deadline_seconds` is how long the proof of a destroy
-    is waited for before the target is looked at again.
+    below 1 is for a simulator only. A list that began `ask_again_seconds` after a
+    destroy and still has the row asks for another call; `absence_deadline_seconds` is how long
+    the proof is waited for before the target is looked at again.
     """
 
     store_path: Path
@@ -34,6 +35,7 @@ class CollectorSettings:
     lease_ttl_seconds: float = 5.0
     tick_seconds: float = 0.3
     sample_interval_seconds: float = 10.0
+    ask_again_seconds: float = 12.0
     absence_deadline_seconds: float = 300.0
     drain_deadline_seconds: float = 2700.0
     verify_deadline_seconds: float = 60.0
