@@ -2,30 +2,28 @@
 
 import asyncio
 import os
-import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
-from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 from textual.dom import DOMNode
 
-from fleetui.console import clipboard
-from fleetui.console.acting import COUNTED_DOWN, Pending, Request, new_intent, request
 from fleetui.console.arranging import GROUPINGS
 from fleetui.console.binding import bindings_map, call_of
+from fleetui.console.collector_watch import CollectorWatch
 from fleetui.console.columns import COLUMNS
 from fleetui.console.diff_output import DiffOutputApp
 from fleetui.console.filter_completion import completions
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.inspection import Subject
+from fleetui.console.intent_desk import IntentDesk
 from fleetui.console.keymap import Keymap
 from fleetui.console.modals.command import Command, CommandLine
-from fleetui.console.modals.confirm import Answer, ConfirmDialog
+from fleetui.console.modals.confirm import ConfirmDialog
 from fleetui.console.modals.help import HelpScreen
 from fleetui.console.modals.menu import Choice, Menu
 from fleetui.console.ordering import Selection
@@ -40,13 +38,9 @@ from fleetui.console.screens.logs import LogsScreen
 from fleetui.console.screens.pulse import PulseScreen
 from fleetui.console.screens.settings import SettingsScreen, WelcomeScreen
 from fleetui.console.shell import (
-    ShellRefusedError,
     ShellSettings,
-    ShellTarget,
-    copyable_command,
-    run_shell,
-    shell_target,
 )
+from fleetui.console.shell_desk import ShellDesk
 from fleetui.console.styles import style_sheets
 from fleetui.console.widgets.fleet_table import READING_SECONDS
 from fleetui.console.widgets.log_pane import LogPane
@@ -54,10 +48,9 @@ from fleetui.console.widgets.log_view import LogView
 from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
 from fleetui.domain.finding import Finding
-from fleetui.domain.intent import Intent, IntentState, Verb
-from fleetui.domain.text import SafeText, sanitise
+from fleetui.domain.text import sanitise
 from fleetui.reading.peers import Peers
-from fleetui.store.interface import StoreError, StoreFullError, ViewerStore
+from fleetui.store.interface import StoreFullError, ViewerStore
 
 TICK_SECONDS = 0.25
 PULL_SECONDS = 0.5
@@ -66,21 +59,6 @@ HEARTBEAT_SECONDS = 2.0
 HEARTBEAT_LIFE_SECONDS = 10.0
 STORE_DEADLINE_SECONDS = 5.0
 SPARK_HOURS = 6.0
-COLLECTOR_GONE_SECONDS = 5.0
-"""So long nobody must hold the lease before this console starts a collector."""
-COLLECTOR_AGAIN_SECONDS = 60.0
-"""Pause between two tries to start one."""
-ACTING_WORDS = {
-    Verb.RESTART_DAEMON: "restarting",
-    Verb.DESTROY: "destroying",
-    Verb.STOP: "stopping",
-    Verb.START: "starting",
-    Verb.REBOOT: "rebooting",
-    Verb.RECYCLE: "recycling",
-    Verb.LABEL: "labelling",
-    Verb.ACCEPT_HOST_KEY: "new key",
-}
-"""What a row says while its intent has no answer yet."""
 THEME_NOTES = {
     "terminal": "the terminal's own sixteen colours",
     "dark": "for a dark room",
@@ -89,11 +67,6 @@ THEME_NOTES = {
     "mono": "no colours: bold, dim, underlined",
 }
 NO_COMMANDS = frozenset({"app.command", "app.no_act", "fleet.acts"})
-
-
-def _write_file(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
 
 
 class FleetApp(DiffOutputApp):
@@ -146,17 +119,12 @@ class FleetApp(DiffOutputApp):
         self.fleet_screen = FleetScreen(
             self.state, self.glyphs, self.keymap, reading_seconds=reading_seconds
         )
-        self.pending: Pending | None = None
-        self._shell = shell or ShellSettings()
-        self._save_folder = save_folder
+        self.shell = ShellDesk(self, shell or ShellSettings(), save_folder)
+        self.acts = IntentDesk(self, undo_seconds)
+        self.collector = CollectorWatch(self, start_collector, tried=bool(notice))
         self.examine = examine
-        self._start_collector = start_collector
         self._notice = notice
-        self._started_at = float("-inf")
-        self._collector_gone_at: float | None = None
-        self._undo_seconds = undo_seconds
         self._asked_to_quit = False
-        self._watched: dict[str, Intent] = {}
         self._wake = asyncio.Event()
         self._bindings = bindings_map("app", self.keymap)
         for paint in PAINTS.values():
@@ -172,7 +140,6 @@ class FleetApp(DiffOutputApp):
         self.push_screen(self.fleet_screen)
         if self._notice:
             self.push_screen(WelcomeScreen(self._notice))
-            self._started_at = time.monotonic()
         chosen = self.preferences.now
         self.fleet_screen.table.set_columns(chosen.columns, wide=chosen.wide)
         self.fleet_screen.table.selection = Selection(group=chosen.group)
@@ -201,7 +168,7 @@ class FleetApp(DiffOutputApp):
                 self._tell(changed)
             except Exception as error:  # noqa: BLE001 - any trouble of the store is shown, never fatal
                 self._trouble(error)
-            self._advance_pending()
+            self.acts.advance()
             await asyncio.sleep(TICK_SECONDS)
 
     async def _pull(self) -> None:
@@ -227,8 +194,8 @@ class FleetApp(DiffOutputApp):
                 async with asyncio.timeout(STORE_DEADLINE_SECONDS):
                     until = self.state.now() + HEARTBEAT_LIFE_SECONDS * self.state.speed
                     await self.store.watch(self.viewer, self.fleet_screen.table.cursor_id, until)
-                    await self._look_after_intents()
-                await self._look_after_collector()
+                    await self.acts.look_after()
+                await self.collector.look_after()
                 self.state.write_trouble = None
             except StoreFullError as error:
                 self.state.write_trouble = sanitise(str(error), 200)
@@ -273,204 +240,14 @@ class FleetApp(DiffOutputApp):
             now=now,
         )
 
-    # -- acting --------------------------------------------------------------------------------
-
-    def ask(self, verb: Verb, instance_ids: Sequence[int]) -> None:
-        """Open the dialog on the instances as they are now; they stay its targets."""
-        rows = [self.state.rows[item] for item in instance_ids if item in self.state.rows]
-        if not rows or self.read_only:
-            return
-        if verb in COUNTED_DOWN and self.pending is not None:
-            self.say(f"another {self.pending.intents[0].verb.value} is pending: u takes it back")
-            return
-        subject = self.fleet_screen.subject
-        known = subject if subject and subject.row.instance_id == rows[0].instance_id else None
-        asked = request(verb, rows, known, self.state.now())
-        dialog = ConfirmDialog(asked, self.state, self.glyphs, account=self.account)
-        table = self.fleet_screen.table
-        table.pinned = True
-
-        def answered(answer: Answer) -> None:
-            table.pinned = False
-            if answer == "confirmed":
-                self._confirmed(asked, dialog.live)
-            else:
-                self.say(f"{asked.words} cancelled: nothing was done")
-
-        self.push_screen(dialog, answered)
-
-    def _confirmed(self, asked: Request, live: Sequence[int]) -> None:
-        now = self.state.now()
-        intents = tuple(
-            new_intent(row, asked.verb, self.actor, now, asked.argument)
-            for row in asked.rows
-            if row.instance_id in live
-        )
-        if asked.verb in COUNTED_DOWN and self._undo_seconds > 0:
-            self.pending = Pending(intents, time.monotonic() + self._undo_seconds)
-            self._advance_pending()
-        else:
-            self._send(intents)
-
-    def pending_line(self) -> str:
-        """Say what is about to be done and how to stop it; empty when nothing is."""
-        if self.pending is None:
-            return ""
-        left = max(self.pending.due - time.monotonic(), 0.0)
-        intents = self.pending.intents
-        what = str(intents[0].instance_id) if len(intents) == 1 else f"{len(intents)} instances"
-        word = ACTING_WORDS[intents[0].verb]
-        return f" {word} {what} in {left + 0.999:.0f} s: u takes it back"
-
-    def _advance_pending(self) -> None:
-        pending = self.pending
-        if pending is not None and time.monotonic() >= pending.due:
-            self.pending = None
-            self._send(pending.intents)
-        screen = self.screen
-        if pending is not None and isinstance(screen, FleetUIScreen) and screen.is_laid_out:
-            screen.draw_bars()
-
-    def _send(self, intents: Sequence[Intent]) -> None:
-        if self.read_only:
-            self.say("read-only: nothing was done", severity="error")
-            return
-        for intent in intents:
-            self.state.acting[intent.instance_id] = SafeText(ACTING_WORDS[intent.verb])
-        self._work(self._write(intents), f"intend {intents[0].intent_id}", "intend")
-        self.fleet_screen.table.update_rows({intent.instance_id for intent in intents})
-
-    async def _write(self, intents: Sequence[Intent]) -> None:
-        words = ""
-        for written, intent in enumerate(intents):
-            words = f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}"
-            try:
-                async with asyncio.timeout(STORE_DEADLINE_SECONDS):
-                    await self.store.intend(intent)
-            except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
-                for unsent in intents[written:]:
-                    self.state.acting.pop(unsent.instance_id, None)
-                reason = str(error) or type(error).__name__
-                rest = len(intents) - written - 1
-                more = f" (nor for {rest} more)" if rest else ""
-                self.say(f"{words} was not asked for{more}: {reason}", severity="error")
-                return
-            self._watched[intent.intent_id] = intent
-        what = words if len(intents) == 1 else f"{words.rpartition(' ')[0]} of {len(intents)}"
-        self.say(f"{what}: asked the collector")
-        self.wake()
-
-    async def _look_after_intents(self) -> None:
-        for intent_id, asked in list(self._watched.items()):
-            intent = await self.store.intent(intent_id)
-            if intent is None or not (intent.state.is_final or intent.state is IntentState.UNKNOWN):
-                continue
-            del self._watched[intent_id]
-            self.state.acting.pop(asked.instance_id, None)
-            words = (
-                f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}: {intent.state.value}"
-            )
-            if intent.result:
-                words += f", {intent.result}"
-            good = intent.state is IntentState.DONE
-            self.say(words, severity="information" if good else "error")
-            self.fleet_screen.table.update_rows({asked.instance_id})
-
-    # -- a shell, and the clipboard ------------------------------------------------------------
-
-    def open_shell(self, instance_id: int) -> None:
-        """Lend the terminal to a real `ssh` to the instance; the screen comes back after it."""
-        self._work(self._run_shell(instance_id), f"shell {instance_id}", "shell")
-
-    async def _run_shell(self, instance_id: int) -> None:
-        try:
-            target = await self._shell_target(instance_id)
-        except ShellRefusedError as error:
-            self.say(str(error), severity="error")
-            return
-        try:
-            with self.suspend():
-                self.lent = True
-                status = await run_shell(target, self._shell)
-        except SuspendNotSupported:
-            self.say("this terminal cannot be lent to ssh", severity="error")
-            return
-        finally:
-            self.lent = False
-            self.action_redraw()
-        self.say(f"shell on {instance_id} ended" + (f" with status {status}" if status else ""))
-
-    async def _shell_target(self, instance_id: int) -> ShellTarget:
-        try:
-            async with asyncio.timeout(STORE_DEADLINE_SECONDS):
-                instance = await self.store.instance(instance_id)
-                key = await self.store.host_key(instance_id)
-        except (StoreError, TimeoutError) as error:
-            raise ShellRefusedError(f"the store does not answer: {error}") from error
-        return shell_target(instance, instance_id, key)
-
-    def copy_ssh_command(self, instance_id: int) -> None:
-        """Put the ssh command of the instance on the clipboard."""
-        self._work(self._copy_ssh_command(instance_id), f"ssh command {instance_id}", "copy")
-
-    async def _copy_ssh_command(self, instance_id: int) -> None:
-        try:
-            target = await self._shell_target(instance_id)
-        except ShellRefusedError as error:
-            self.say(str(error), severity="error")
-            return
-        await self._copy(copyable_command(target, self._shell))
-
-    def copy_text(self, text: str) -> None:
-        """Put a text on the operator's clipboard; say how."""
-        self._work(self._copy(text), "copy", "copy")
-
-    async def _copy(self, text: str) -> None:
-        try:
-            self.say(await clipboard.copy(text, os.environ, self._write_terminal))
-        except clipboard.ClipboardRefusedError as error:
-            self.say(f"not copied: {error}", severity="error")
-
-    def _write_terminal(self, sequence: str) -> None:
+    def write_terminal(self, sequence: str) -> None:
+        """Send a sequence that is no drawing, unless the terminal is lent out."""
         if self._driver is not None and not self.lent:
             self._driver.write(sequence)
 
-    def _work(self, work: Coroutine[Any, Any, None], name: str, group: str) -> None:
+    def work(self, work: Coroutine[Any, Any, None], name: str, group: str) -> None:
+        """Run a worker of a name and group; what goes wrong in it never ends the app."""
         self.run_worker(work, name=name, group=group, exit_on_error=False)
-
-    # -- the collector -------------------------------------------------------------------------
-
-    async def _look_after_collector(self) -> None:
-        """Start a collector when none has been there for a while."""
-        state = self.state
-        gone = state.loaded and not state.lease_held
-        waited = time.monotonic() - self._started_at
-        if gone and self._start_collector is not None and waited > COLLECTOR_AGAIN_SECONDS:
-            if self._collector_gone_at is None:
-                self._collector_gone_at = time.monotonic()
-            elif time.monotonic() - self._collector_gone_at > COLLECTOR_GONE_SECONDS:
-                self.start_collector()
-        elif not gone:
-            self._collector_gone_at = None
-
-    def start_collector(self) -> None:
-        """Start a collector now, if one can be started from here."""
-        if self._start_collector is None:
-            return
-        self._started_at = time.monotonic()
-        self._work(self._try_collector(self._start_collector), "collector", "collector")
-
-    async def _try_collector(self, start: Callable[[], Awaitable[str]]) -> None:
-        self.say("no collector runs: starting one")
-        trouble = await start()
-        if not trouble:
-            self.say("a collector runs")
-            return
-        screen = self.screen
-        if isinstance(screen, WelcomeScreen):
-            screen.notice = trouble
-            self.wake()
-        self.say(f"no collector could be started: {trouble}", severity="error")
 
     def say(self, text: str, *, severity: str = "information") -> None:
         """Show a short note; never read as markup."""
@@ -601,7 +378,7 @@ class FleetApp(DiffOutputApp):
         if isinstance(screen, SettingsScreen):
             screen.look_again()
         if self.state.loaded and not self.state.lease_held:
-            self.start_collector()
+            self.collector.start()
         self.wake()
 
     def action_mouse(self) -> None:
@@ -620,21 +397,7 @@ class FleetApp(DiffOutputApp):
         """Save what the screen shows to a file."""
         screen = self.screen
         if isinstance(screen, FleetUIScreen):
-            self._work(self._save(*screen.saved()), "save", "save")
-
-    async def _save(self, name: str, text: str) -> None:
-        if self._save_folder is None:
-            self.say("there is no folder to save to", severity="error")
-            return
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.state.now()))
-        stem, _, suffix = name.rpartition(".")
-        path = self._save_folder / f"{stem}-{stamp}.{suffix}"
-        try:
-            await asyncio.to_thread(_write_file, path, text)
-        except OSError as error:
-            self.say(f"not saved: {path}: {error.strerror or error}", severity="error")
-        else:
-            self.say(f"saved: {path}")
+            self.shell.save(*screen.saved())
 
     # -- going places --------------------------------------------------------------------------
 
@@ -698,16 +461,7 @@ class FleetApp(DiffOutputApp):
 
     def action_undo(self) -> None:
         """Take back what is pending."""
-        if self.pending is None:
-            self.say("nothing is pending")
-            return
-        intents = self.pending.intents
-        self.pending = None
-        what = str(intents[0].instance_id) if len(intents) == 1 else f"of {len(intents)}"
-        self.say(f"{intents[0].verb.value} {what} taken back: nothing was done")
-        screen = self.screen
-        if isinstance(screen, FleetUIScreen):
-            screen.draw_bars()
+        self.acts.take_back()
 
     def action_redraw(self) -> None:
         """Draw everything anew, whatever the terminal shows now."""
@@ -726,10 +480,10 @@ class FleetApp(DiffOutputApp):
             self.pop_screen()
         elif self.fleet_screen.step_back():
             return
-        elif self.pending is not None and not self._asked_to_quit:
+        elif self.acts.pending is not None and not self._asked_to_quit:
             self._asked_to_quit = True
-            word = self.pending.intents[0].verb.value
+            word = self.acts.pending.intents[0].verb.value
             self.say(f"a {word} is pending: q again quits and takes it back")
         else:
-            self.pending = None
+            self.acts.pending = None
             self.exit()

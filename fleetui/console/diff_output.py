@@ -74,7 +74,12 @@ class DiffOutputApp(App[None]):
 
     def _flush_late_frame(self) -> None:
         """Send what was held back as one frame once the terminal has taken the ones before."""
-        if self._behind_since is None or self._frame is None or self._codes is None or self.lent:
+        if self._behind_since is None:
+            return
+        if self._frame is None or self._codes is None or self.lent:
+            # Whoever has the terminal now leaves it for a whole new frame.
+            self._behind_since = None
+            self.forget_frame()
             return
         if self._backlog() >= self.BACKLOG:
             self.set_timer(self.LOOK_AGAIN_SECONDS, self._flush_late_frame)

@@ -181,7 +181,7 @@ async def test_a_destroy_can_be_taken_back() -> None:
         assert run.app.return_code is None
         await run.press("u")
         await run.shows("taken back: nothing was done")
-        assert run.app.pending is None
+        assert run.app.acts.pending is None
         assert not asked(run.store)
 
 
@@ -220,7 +220,7 @@ async def test_read_only_has_no_such_keys_and_refuses_forged_calls() -> None:
             assert run.app.screen is run.app.fleet_screen
             assert key not in run.app.fleet_screen.table._bindings.key_to_bindings
         for verb in Verb:
-            run.app.ask(verb, [20110148])
+            run.app.acts.ask(verb, [20110148])
         assert run.app.screen is run.app.fleet_screen
         assert not asked(run.store)
         await run.press("question_mark")

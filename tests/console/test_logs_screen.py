@@ -140,7 +140,7 @@ async def test_lines_are_copied_and_saved(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("STY", raising=False)
     async with console(save_folder=tmp_path) as run:
         sent: list[str] = []
-        monkeypatch.setattr(run.app, "_write_terminal", sent.append)
+        monkeypatch.setattr(run.app, "write_terminal", sent.append)
         await opened(run)
         await run.press("e", "c")
         await run.shows("sent to the terminal")

@@ -82,7 +82,11 @@ def test_s_opens_a_real_shell_and_the_screen_comes_back(tmux: Tmux, sshd: Sshd) 
     tmux.keys("echo in-$((40+2))-shell", "Enter")
     tmux.wait_for("in-42-shell")
     # ^C belongs to the shell, not to the console behind it.
+    tmux.keys("sleep 100", "Enter")
     tmux.keys("C-c")
+    tmux.keys("", "Enter")
+    tmux.keys("echo after-$((40+3))", "Enter")
+    tmux.wait_for("after-43")
     tmux.keys("exit 0", "Enter")
     screen = tmux.wait_for("shell on 20110148 ended")
     assert "in-42-shell" not in screen

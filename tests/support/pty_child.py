@@ -36,6 +36,10 @@ class PtyChild:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
     def read(self, seconds: float) -> bytes:
         """Return what comes within a time."""
         parts: list[bytes] = []

@@ -74,7 +74,7 @@ class FleetUIScreen(Screen[None]):
                 )
             )
         hints = footer((self.scope, *self.scopes), app.keymap, glyphs=app.glyphs, width=width)
-        pending = app.pending_line()
+        pending = app.acts.pending_line()
         self.query_one("#footer", LineBar).show([(pending, "warn bold")] if pending else hints)
 
     def look_changed(self) -> None:

@@ -528,7 +528,7 @@ class FleetScreen(FleetUIScreen):
 
     def action_act(self, verb: str) -> None:
         """Ask before something is done to the targets."""
-        self.console_app.ask(Verb(verb), self.targets())
+        self.console_app.acts.ask(Verb(verb), self.targets())
 
     def action_acts(self) -> None:
         """Choose what is done to the targets."""
@@ -542,22 +542,22 @@ class FleetScreen(FleetUIScreen):
         if row.ssh is not SshState.HOST_KEY_CHANGED:
             self.console_app.say(f"the host key of {row.instance_id} has not changed")
             return
-        self.console_app.ask(Verb.ACCEPT_HOST_KEY, [row.instance_id])
+        self.console_app.acts.ask(Verb.ACCEPT_HOST_KEY, [row.instance_id])
 
     def action_shell(self) -> None:
         """Open an SSH shell on the selected instance."""
         if self.table.cursor_id is not None:
-            self.console_app.open_shell(self.table.cursor_id)
+            self.console_app.shell.open_shell(self.table.cursor_id)
 
     def action_copy(self) -> None:
         """Copy the selected instance's id."""
         if self.table.cursor_id is not None:
-            self.console_app.copy_text(str(self.table.cursor_id))
+            self.console_app.shell.copy_text(str(self.table.cursor_id))
 
     def action_copy_ssh(self) -> None:
         """Copy the ssh command of the selected instance."""
         if self.table.cursor_id is not None:
-            self.console_app.copy_ssh_command(self.table.cursor_id)
+            self.console_app.shell.copy_ssh_command(self.table.cursor_id)
 
     def _cursor_row(self) -> FleetRow | None:
         cursor = self.table.cursor_id
@@ -602,7 +602,7 @@ class FleetScreen(FleetUIScreen):
 
     def on_log_pane_copy(self, event: LogPane.Copy) -> None:
         """Copy what the pane says."""
-        self.console_app.copy_text(event.text)
+        self.console_app.shell.copy_text(event.text)
 
     def saved(self) -> tuple[str, str]:
         """The table, or the log when it has the focus."""

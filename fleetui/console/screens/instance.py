@@ -171,15 +171,15 @@ class InstanceScreen(FleetUIScreen):
 
     def action_shell(self) -> None:
         """Open an SSH shell on it."""
-        self.console_app.open_shell(self.instance_id)
+        self.console_app.shell.open_shell(self.instance_id)
 
     def action_copy(self) -> None:
         """Copy its id."""
-        self.console_app.copy_text(str(self.instance_id))
+        self.console_app.shell.copy_text(str(self.instance_id))
 
     def action_act(self, verb: str) -> None:
         """Ask before something is done to it."""
-        self.console_app.ask(Verb(verb), [self.instance_id])
+        self.console_app.acts.ask(Verb(verb), [self.instance_id])
 
 
 class RawScreen(ListScreen):

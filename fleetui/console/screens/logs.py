@@ -127,7 +127,7 @@ class LogsScreen(FleetUIScreen):
 
     def on_log_pane_copy(self, event: LogPane.Copy) -> None:
         """Copy what the pane says."""
-        self.console_app.copy_text(event.text)
+        self.console_app.shell.copy_text(event.text)
 
     def saved(self) -> tuple[str, str]:
         """The loaded lines."""

@@ -1,0 +1,60 @@
+"""A console whose collector died starts a new one."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from fleetui.console.screens.settings import WelcomeScreen
+
+if TYPE_CHECKING:
+    from fleetui.console.app import FleetApp
+
+COLLECTOR_GONE_SECONDS = 5.0
+"""So long nobody must hold the lease before this console starts a collector."""
+COLLECTOR_AGAIN_SECONDS = 60.0
+"""Pause between two tries to start one."""
+
+Start = Callable[[], Awaitable[str]]
+"""Starts a collector; returns why it could not, empty when one runs."""
+
+
+class CollectorWatch:
+    """Looks whether somebody holds the lease, and starts a collector when nobody does."""
+
+    def __init__(self, app: "FleetApp", start: Start | None, *, tried: bool) -> None:
+        self._app = app
+        self._start = start
+        self._started_at = time.monotonic() if tried else float("-inf")
+        self._collector_gone_at: float | None = None
+
+    async def look_after(self) -> None:
+        """Start a collector when none has been there for a while."""
+        state = self._app.state
+        gone = state.loaded and not state.lease_held
+        waited = time.monotonic() - self._started_at
+        if gone and self._start is not None and waited > COLLECTOR_AGAIN_SECONDS:
+            if self._collector_gone_at is None:
+                self._collector_gone_at = time.monotonic()
+            elif time.monotonic() - self._collector_gone_at > COLLECTOR_GONE_SECONDS:
+                self.start()
+        elif not gone:
+            self._collector_gone_at = None
+
+    def start(self) -> None:
+        """Start a collector now, if one can be started from here."""
+        if self._start is None:
+            return
+        self._started_at = time.monotonic()
+        self._app.work(self._try(self._start), "collector", "collector")
+
+    async def _try(self, start: Callable[[], Awaitable[str]]) -> None:
+        self._app.say("no collector runs: starting one")
+        trouble = await start()
+        if not trouble:
+            self._app.say("a collector runs")
+            return
+        screen = self._app.screen
+        if isinstance(screen, WelcomeScreen):
+            screen.notice = trouble
+            self._app.wake()
+        self._app.say(f"no collector could be started: {trouble}", severity="error")
