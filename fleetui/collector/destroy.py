@@ -23,16 +23,20 @@ from fleetui.vast.client import ActionResult, Presence, PresenceKind
 OPEN_CODES = (408, 429)
 
 
+async def refusal(intent: Intent, tools: Tools) -> Course | None:
+    """Refuse a target that is not what the operator saw; one that is gone is no refusal."""
+    presence = await tools.client.look(intent.instance_id)
+    return None if presence.kind is PresenceKind.GONE else judged(intent, presence)
+
+
 async def destroy(intent: Intent, tools: Tools) -> Course:
-    """Destroy the target when it still is what the operator saw."""
+    """Keep what the host can still tell, and destroy it when it is what the operator saw."""
+    await last_look(intent, tools)
     presence = await tools.client.look(intent.instance_id)
     if presence.kind is not PresenceKind.GONE:
         course = judged(intent, presence)
         if course is not None:
             return course
-        await last_look(intent, tools)
-        # The look took its time: the target is looked at anew just before the call.
-        presence = await tools.client.look(intent.instance_id)
     return await _until_gone(intent, tools, presence)
 
 

@@ -114,8 +114,6 @@ class Executor:
         return intents
 
     def _begin(self, group: asyncio.TaskGroup, intent: Intent, *, check: bool) -> None:
-        if intent.verb is Verb.DESTROY:
-            self._overtake(intent.instance_id)
         errand = _Errand(intent)
         self._errands[intent.intent_id] = errand
         name = f"{'check' if check else 'act'}-{intent.verb}-{intent.instance_id}"
@@ -150,6 +148,13 @@ class Executor:
             await self._settle(intent, course)
 
     async def _in_turn(self, intent: Intent, *, check: bool) -> Course:
+        if intent.verb is Verb.DESTROY and not check:
+            # One that is refused must end nothing else.
+            course = stopped_by_protection(intent, self._tools)
+            course = course or await destroy.refusal(intent, self._tools)
+            if course is not None:
+                return course
+            self._overtake(intent.instance_id)
         async with self._locks[intent.instance_id], self._slots:
             return await self._course(intent, check=check)
 

@@ -24,6 +24,7 @@ from fleetui.domain.text import sanitise
 from fleetui.profiles.loader import load
 from fleetui.profiles.model import Profile
 from fleetui.simulator.run import Serving
+from fleetui.simulator.vast_api import Recorded
 from fleetui.ssh.settings import SshSettings
 from fleetui.store.sqlite import SqliteStore
 from fleetui.vast.client import ApiSettings
@@ -67,6 +68,7 @@ class Stage:
             blast_radius_instances=1000,
         )
         self._task: asyncio.Task[object] | None = None
+        self.taken: list[Recorded] = []
         self.store: SqliteStore
 
     async def start(self) -> None:
@@ -85,6 +87,14 @@ class Stage:
         with contextlib.suppress(asyncio.CancelledError):
             self._task.result()
 
+    def _keep_calls(self) -> None:
+        """Keep the actions that were taken: the record holds the newest calls only."""
+        recorded = self.served.api.recorded
+        while recorded:
+            call = recorded.popleft()
+            if call.method != "GET" and call.status == 200:
+                self.taken.append(call)
+
     async def until_listed(self) -> dict[int, FleetRow]:
         async with asyncio.timeout(DEADLINE_SECONDS):
             while len(rows := (await self.store.fleet()).rows) < HOSTS:
@@ -96,6 +106,7 @@ class Stage:
         assert self._task is not None
         self.real.value += 1.0
         await asyncio.wait({self._task}, timeout=seconds)
+        self._keep_calls()
         if self._task.done():
             self._task.result()
             raise AssertionError("the collector ended by itself")
@@ -231,7 +242,7 @@ class ActsMachine(RuleBasedStateMachine):
 
     def _judge(self, intents: dict[str, Intent]) -> None:
         world = self.stage.served.world
-        done = [call for call in self.stage.served.api.recorded if call.status == 200]
+        done = self.stage.taken
         deleted = {int(call.path.split("/")[4]) for call in done if call.method == "DELETE"}
         confirmed = {
             intent.instance_id
