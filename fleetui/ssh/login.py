@@ -10,6 +10,7 @@ from fleetui.domain.host_key import fingerprint
 from fleetui.domain.instance import SshAddress
 from fleetui.domain.text import sanitise
 from fleetui.ssh import algorithms
+from fleetui.ssh.connection import LeanConnection, connect
 from fleetui.ssh.host_keys import HostKeyCheck, host_key_algorithms
 from fleetui.ssh.keys import KeyRing, load_keys
 from fleetui.ssh.outcome import detail_of, state_of
@@ -35,7 +36,7 @@ class LoginError(Exception):
 class LoggedIn:
     """A live connection and the host key that was checked for it."""
 
-    connection: asyncssh.SSHClientConnection
+    connection: LeanConnection
     host_key: HostKeyCheck
 
 
@@ -70,14 +71,8 @@ class Login:
         options, ring = await self._prepare()
         check = HostKeyCheck(expected_key)
         try:
-            connection = await asyncssh.connect(
-                address.host,
-                address.port,
-                options=options,
-                config=None,
-                client_factory=lambda: check,
-                server_host_key_algs=host_key_algorithms(expected_key, algorithms.HOST_KEYS),
-            )
+            kinds = host_key_algorithms(expected_key, algorithms.HOST_KEYS)
+            connection = await connect(options, address.host, address.port, check, kinds)
         except (OSError, asyncssh.Error, ValueError) as error:
             state = state_of(error, key_changed=check.changed)
             if state is SshState.AUTH_FAILED:
