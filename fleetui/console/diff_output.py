@@ -67,6 +67,10 @@ class DiffOutputApp(App[None]):
             return "keeps up"
         return f"{self._frames_joined} frames joined, at most {self._slowest_seconds:.1f} s behind"
 
+    def _set_pointer_shape(self, shape: str) -> None:
+        """Leave the mouse pointer alone: its shape is not worth a byte, nor a wait."""
+        del shape
+
     def _backlog(self) -> int:
         writer = getattr(self._driver, "_writer_thread", None)
         queue = getattr(writer, "_queue", None)

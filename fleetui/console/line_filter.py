@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import msgspec
-import re2
 
 from fleetui.console.log_ring import is_trouble, plain_bytes
 
@@ -45,6 +44,8 @@ def line_filter(text: str) -> LineFilter | None:
     wanted = text[1:] if negated else text
     if not wanted:
         return None
+    import re2  # noqa: PLC0415 - takes a while to load, so only when something is looked for
+
     options = re2.Options()
     options.case_sensitive = wanted != wanted.lower()
     options.log_errors = False
