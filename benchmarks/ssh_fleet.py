@@ -18,14 +18,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import asyncssh
 import asyncssh.connection
+from asyncssh.packet import SSHPacketLogger
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from measures import cpu_seconds, percentile, pss_mib, verdict
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 from fleetui.domain.clock import SystemClock
 from fleetui.domain.host import SshOutcome, SshState
@@ -38,6 +36,7 @@ from fleetui.ssh.link import HostLink
 from fleetui.ssh.login import Login
 from fleetui.ssh.scripts import FOLLOW_MARK
 from fleetui.ssh.settings import FollowPlan, SshSettings
+from process_costs import cpu_seconds, percentile, pss_mib, verdict
 
 PATH = "/var/log/daemon.log"
 LINE = b"%017.6f \x1b[32m INFO\x1b[0m \x1b[2mcuzk_core::engine\x1b[0m: partition GPU prove complete"
@@ -130,11 +129,14 @@ async def serve() -> None:
     send = asyncssh.connection.SSHConnection.send_packet
 
     def send_as_openssh(
-        connection: asyncssh.connection.SSHConnection, kind: int, *parts: bytes, **named: Any
+        connection: asyncssh.connection.SSHConnection,
+        kind: int,
+        *parts: bytes,
+        handler: SSHPacketLogger | None = None,
     ) -> None:
         # OpenSSH sends no empty packets in between; a client that had to read them costs twice.
         if kind != MSG_IGNORE:
-            send(connection, kind, *parts, **named)
+            send(connection, kind, *parts, handler=handler)
 
     vars(asyncssh.connection)["SSHConnection"].send_packet = send_as_openssh
     key = asyncssh.generate_private_key("ssh-ed25519")
@@ -156,7 +158,7 @@ class CountingSink:
         self.delays: list[float] = []
         self.failures: list[str] = []
 
-    async def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> None:
+    def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> bool:
         """Count."""
         del kind
         instance_id = chunk.stream.instance_id
@@ -166,6 +168,10 @@ class CountingSink:
         self.received += len(chunk.data)
         self.frames += 1
         self.delays.append(time.time() - float(chunk.data[-len(LINE % (0, 0)) :][:17]))
+        return True
+
+    async def room(self) -> None:
+        """Never needed: all is taken."""
 
     def lost(self, path: str, at: float) -> None:
         """Count as a failure."""

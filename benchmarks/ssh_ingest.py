@@ -67,15 +67,18 @@ class Sink:
         self.received = 0
         self.heard: set[int] = set()
 
-    async def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> None:
+    def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> bool:
         """Queue bytes for the store."""
         del kind
-        await self.publisher.room(chunk.stream.instance_id)
         self.publisher.add_bytes(chunk, position)
         if chunk.stream.instance_id == WATCHED:
             self.publisher.hurry()
         self.received += len(chunk.data)
         self.heard.add(chunk.stream.instance_id)
+        return True
+
+    async def room(self) -> None:
+        """Never needed: all is taken."""
 
     def lost(self, path: str, at: float) -> None:
         """Ignore losses."""

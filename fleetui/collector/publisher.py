@@ -33,8 +33,8 @@ OUTCOME_SECONDS = 5.0
 class Publisher:
     """Writes batches under the lease and slows down who brings more than the store takes.
 
-    `pending` may be filled at any time; log bytes come in by `log_bytes`, which waits while too
-    many are queued. When the store is full or in trouble nothing is dropped: the refused batch
+    `pending` may be filled at any time; log bytes come in by `add_bytes`, whose callers wait while
+    too many are queued. When the store is full or in trouble nothing is dropped: the refused batch
     is tried again, the queue fills, and the hosts' channels stand still until there is room.
     """
 
@@ -64,16 +64,20 @@ class Publisher:
         self._in_trouble_since = 0.0
         self._refused_since = 0.0
 
+    def has_room(self, instance_id: int) -> bool:
+        """Tell whether more log bytes of this instance may be queued."""
+        return (
+            self.pending.size < self._limit
+            and self.pending.size_of(instance_id) < self._limit_per_instance
+        )
+
     async def room(self, instance_id: int) -> None:
         """Wait until more log bytes of this instance may be queued."""
-        while (
-            self.pending.size >= self._limit
-            or self.pending.size_of(instance_id) >= self._limit_per_instance
-        ):
+        while not self.has_room(instance_id):
             await self._turn.wait()
 
     def add_bytes(self, chunk: LogChunk, position: StreamPosition) -> None:
-        """Queue bytes at once; call `room` before."""
+        """Queue bytes at once; ask `has_room` before."""
         self.pending.add_bytes(chunk, position)
         self._health.log_bytes += len(chunk.data)
 

@@ -53,10 +53,10 @@ class HostSink:
         self._clock = clock
         self._events: list[Event] = []
 
-    async def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> None:
-        """Queue bytes for the store and read them; waits while too much is queued."""
-        await self._publisher.room(self._instance_id)
-        # No await from here on: bytes are queued and counted together or not at all.
+    def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> bool:
+        """Queue bytes for the store and read them; refuses while too much is queued."""
+        if not self._publisher.has_room(self._instance_id):
+            return False
         self._publisher.add_bytes(chunk, position)
         self.positions[position.stream.path] = position
         if chunk.data:
@@ -64,6 +64,11 @@ class HostSink:
             if self.watched:
                 self._publisher.hurry()
         self.changed = True
+        return True
+
+    async def room(self) -> None:
+        """Wait until bytes may be queued."""
+        await self._publisher.room(self._instance_id)
 
     def lost(self, path: str, at: float) -> None:
         """Say in the timeline that bytes of a log could not be had."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import asyncssh
@@ -19,6 +19,10 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
     At most about `_HIGH_WATER` plus one window of bytes are held. `errors` keeps the end of what
     the command wrote to stderr. `exit_status` is known after the end. A reader that waited for
     `silence_seconds` is told so.
+
+    `taker`, when set, is given what comes while a reader waits and nothing is held, which spares
+    the reader a turn of the loop. It must not raise; when it returns false, the reader gets its
+    turn without bytes (`None`).
     """
 
     def __init__(self, silence_seconds: float | None = None) -> None:
@@ -32,6 +36,8 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
         self._waiting_since = 0.0
         self._patrol: asyncio.TimerHandle | None = None
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
+        self._called = False
+        self.taker: Callable[[bytes], bool] | None = None
         self.errors = bytearray()
         self.exit_status: int | None = None
 
@@ -41,10 +47,16 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
         self._watch_silence()
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
-        """Hold the bytes until they are read."""
+        """Give the bytes to the taker, or hold them until they are read."""
         if datatype is not None:
             self.errors += data
             del self.errors[:-_STDERR_LIMIT]
+            return
+        if self.taker and self._reader and not self._parts and not self._reader.done():
+            self._waiting_since = self._loop.time()
+            if not self.taker(data):
+                self._called = True
+                self._wake()
             return
         self._parts.append(data)
         self._held += len(data)
@@ -79,8 +91,10 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
         if self._channel is not None:
             self._channel.write(data)
 
-    async def read(self) -> bytes:
+    async def read(self) -> bytes | None:
         """Return what has come, waiting for the first byte; empty at the end.
+
+        `None` when the taker calls.
 
         Raises:
             TimeoutError: nothing came for the time given as silence.
@@ -92,6 +106,9 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
                 await self._reader
             finally:
                 self._reader = None
+        if self._called:
+            self._called = False
+            return None
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
         self._held = 0
@@ -135,6 +152,9 @@ async def running(
         channel, _ = await connection.create_session(
             lambda: stream, command, encoding=None, window=_WINDOW
         )
+    # A script is a quarter of what a connection takes, and nobody asks for it again.
+    channel._command = None  # noqa: SLF001 - kept for `get_command` only
+    del command
     try:
         yield stream
     finally:

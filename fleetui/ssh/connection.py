@@ -12,6 +12,7 @@ import asyncssh
 from asyncssh.packet import SSHPacketLogger
 
 _MSG_IGNORE = 2
+_READ_BYTES = 64 * 1024
 
 
 class LeanConnection(asyncssh.SSHClientConnection):
@@ -26,6 +27,11 @@ class LeanConnection(asyncssh.SSHClientConnection):
         super().__init__(loop, options, wait="auth")
         self.unsent: list[bytes] = []
         self.heard_at = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Read less at once: asyncio's 256 KiB are mapped and unmapped by malloc at each read."""
+        transport.max_size = _READ_BYTES  # type: ignore[attr-defined]  # of the selector loop's
+        super().connection_made(transport)
 
     @property
     def keepalive_timer(self) -> asyncio.TimerHandle | None:

@@ -4,6 +4,7 @@ Grammar: see the head of follow.sh. Whatever a login prints before the first lin
 (banners, an rc file's echo) is passed over.
 """
 
+import re
 from dataclasses import dataclass
 
 from fleetui.domain.text import sanitise
@@ -11,6 +12,7 @@ from fleetui.domain.text import sanitise
 _HELLO = b"@follow 1"
 _NOISE_LIMIT = 64 * 1024
 _HEADER_LIMIT = 8 * 1024
+_FILE = re.compile(rb"(\S+) (\d{1,18}) (\d{1,18}) (\d{1,18}) (\d{1,18}) ([^\n]+)", re.DOTALL)
 
 
 class FrameError(ValueError):
@@ -71,6 +73,8 @@ class FrameParser:
         self._length_limit = length_limit
         self._greeted = False
         self._noise = 0
+        self._raw_path = b""
+        self._path: str | None = None
         self.refused = 0
 
     @property
@@ -143,10 +147,11 @@ class FrameParser:
     def _take_file(
         self, data: bytes, at: int, body: int, header: bytes, frames: list[Frame]
     ) -> int:
-        fields = header.split(b" ", 5)
-        if len(fields) != 6:
+        fields = _FILE.fullmatch(header)
+        if fields is None:
             raise FrameError(f"not a file header: {_shown(header)}")
-        size, offset, repeated, length = map(_number, fields[1:5])
+        opening, *numbers, raw_path = fields.groups()
+        size, offset, repeated, length = map(int, numbers)
         if repeated + length > self._length_limit or repeated > offset:
             raise FrameError(f"a frame longer than allowed: {_shown(header)}")
         stop = body + repeated + length
@@ -163,29 +168,25 @@ class FrameParser:
         word, _, closing = data[stop + 1 : end].partition(b" ")
         if word != b"@end":
             raise FrameError(f"not the end of a frame: {_shown(data[stop + 1 : end])}")
-        path = _path(fields[5])
+        # Most frames are about one file.
+        path = self._path if raw_path == self._raw_path else _path(raw_path)
         if path is None:
             self.refused += 1
             return end + 1
+        self._raw_path, self._path = raw_path, path
         identity, _, after = closing.partition(b" ")
         frames.append(
             FileFrame(
                 path=path,
-                identity=fields[0].decode("ascii", "replace"),
+                identity=opening.decode("ascii", "replace"),
                 size=size,
                 offset=offset,
                 before=data[body : body + repeated],
                 data=data[body + repeated : stop],
-                whole=identity == fields[0] and after.isdigit() and int(after) >= offset + length,
+                whole=identity == opening and after.isdigit() and int(after) >= offset + length,
             )
         )
         return end + 1
-
-
-def _number(field: bytes) -> int:
-    if not field.isdigit() or len(field) > 18:
-        raise FrameError(f"not a number: {_shown(field)}")
-    return int(field)
 
 
 def _path(raw: bytes) -> str | None:

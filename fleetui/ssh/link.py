@@ -12,7 +12,7 @@ from fleetui.domain.clock import Clock
 from fleetui.domain.host import SshOutcome, SshState
 from fleetui.domain.host_key import fingerprint
 from fleetui.domain.instance import SshAddress
-from fleetui.domain.stream import LogChunk, StreamPosition
+from fleetui.domain.stream import StreamPosition
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.ssh.backoff import Backoff
 from fleetui.ssh.follow import Positions
@@ -23,7 +23,7 @@ from fleetui.ssh.older import OlderBytesError, read_older
 from fleetui.ssh.outcome import TELLING, wants_patience
 from fleetui.ssh.script_run import OUTPUT_LIMIT, ScriptResult, run_script
 from fleetui.ssh.settings import FollowPlan, SshSettings
-from fleetui.ssh.tasks import Following, Probing, Service, StatusPolling
+from fleetui.ssh.tasks import Following, LogSink, Probing, Service, StatusPolling
 from fleetui.ssh.watch import Watch
 
 __all__ = ["HostLink", "LinkSink", "ScriptResult"]
@@ -35,18 +35,8 @@ _CLOSE_SECONDS = 5.0
 _OLDER_SECONDS = 30.0
 
 
-class LinkSink(Protocol):
+class LinkSink(LogSink, Protocol):
     """Takes what a link brings. All times are epoch seconds of the fleet's clock."""
-
-    async def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> None:
-        """Take new bytes and the position after them: both, or raise.
-
-        Nothing more is read from the host until it returns. `chunk.data` is empty when only the
-        position has news (see `ssh.follow.Delivery`).
-        """
-
-    def lost(self, path: str, at: float) -> None:
-        """Take that a file was moved out of reach before it was read to its end."""
 
     def probe(self, sections: Mapping[str, str], at: float) -> None:
         """Take one look at the host: section name to the tool's output."""
@@ -265,9 +255,7 @@ class HostLink:
         def complain(text: str | None) -> None:
             self._report(SshState.CONNECTED, address, text)
 
-        following = Following(
-            service, self._positions, self._sink.log_bytes, self._sink.lost, complain
-        )
+        following = Following(service, self._positions, self._sink, complain)
         jobs: dict[str, Coroutine[Any, Any, NoReturn]] = {
             "follow": following.run(),
             "probe": Probing(service, self._sink.probe).run(),

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import asyncssh
 
@@ -31,10 +32,25 @@ _LOOK_SECONDS = 60.0
 _CHANNEL_RETRY_SECONDS = 1.0
 _CHANNEL_RETRY_LIMIT = 60.0
 
-TakeBytes = Callable[[LogChunk, StreamPosition, str], Awaitable[None]]
-TakeLoss = Callable[[str, float], None]
 TakeProbe = Callable[[Mapping[str, str], float], None]
 TakeStatus = Callable[[bytes | None, SafeText | None, float], None]
+
+
+class LogSink(Protocol):
+    """The part of `ssh.link.LinkSink` that takes logs."""
+
+    def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> bool:
+        """Take new bytes and the position after them: both, or neither and return false.
+
+        They are offered again after `room`. `chunk.data` is empty when only the position has
+        news (see `ssh.follow.Delivery`).
+        """
+
+    async def room(self) -> None:
+        """Wait until it is worth offering again; nothing more is read from the host meanwhile."""
+
+    def lost(self, path: str, at: float) -> None:
+        """Take that a file was moved out of reach before it was read to its end."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +84,12 @@ class Following:
         self,
         service: Service,
         positions: Positions,
-        take: TakeBytes,
-        lose: TakeLoss,
+        sink: LogSink,
         complain: Callable[[str | None], None],
     ) -> None:
         self._service = service
         self._positions = positions
-        self._take = take
-        self._lose = lose
+        self._sink = sink
         self._complain = complain
         self._backoff = service.backoff()
         # The old script lives on until its order is carried out: a file that is rewritten again and
@@ -86,6 +100,7 @@ class Following:
             jitter=service.jitter,
         )
         self._troubled = False
+        self.longest_frame = service.settings.chunk_bytes + REPEATED_BYTES
 
     async def run(self) -> NoReturn:
         """Keep the channel going."""
@@ -104,34 +119,41 @@ class Following:
         service = self._service
         settings = service.settings
         silence = settings.beat_seconds * _SILENT_BEATS + _SLACK_SECONDS
-        parser = FrameParser(length_limit=settings.chunk_bytes + REPEATED_BYTES)
-        command = follow_command(settings, service.plan, self._positions.known(settings.max_files))
-        loop = asyncio.get_running_loop()
-        newest = loop.time()
-        async with running(service.connection, command, silence_seconds=silence) as stream:
-            stream.send(follow_order(settings, watched=service.watch.watched))
+        known = self._positions.known(settings.max_files)
+        async with running(
+            service.connection,
+            follow_command(settings, service.plan, known),
+            silence_seconds=silence,
+        ) as stream:
+            del known
+            frames = _Frames(self, stream, silence)
+            stream.taker = frames.take
+            self.order(stream)
             while True:
                 try:
                     data = await stream.read()
                 except TimeoutError as error:
                     raise FrameError(f"no sign of life for {silence:g} s") from error
-                if not data:
+                if data == b"":
                     words = sanitise(bytes(stream.errors[-300:]), 200)
                     raise FrameError(f"the script ended ({stream.exit_status}) {words}")
-                frames = parser.feed(data)
-                for frame in frames:
-                    if isinstance(frame, Beat):
-                        # Only now: a host is not asked on while its bytes are not taken.
-                        stream.send(follow_order(settings, watched=service.watch.watched))
-                    await self._frame(frame)
-                now = loop.time()
-                if frames or not parser.mid_frame:
-                    newest = now
-                elif now - newest > silence:
-                    # A file cut in the instant of its read leaves a frame short.
-                    raise FrameError(f"a frame has no end for {silence:g} s")
+                while not frames.take(data or b""):
+                    if frames.failure is not None:
+                        raise frames.failure
+                    await self._sink.room()
+                    data = b""
 
-    async def _frame(self, frame: Frame) -> None:
+    def order(self, stream: ByteStream) -> None:
+        """Ask the host to look on for a while."""
+        service = self._service
+        stream.send(follow_order(service.settings, watched=service.watch.watched))
+
+    def deliver(self, frame: Frame) -> bool:
+        """Give a frame's news to the sink; false when that has no room: nothing happened.
+
+        Raises:
+            Rewritten, FrameError: see `Positions.take`.
+        """
         at = self._service.clock.now()
         before = self._positions.of(frame)
         delivery = self._positions.take(frame, at)
@@ -140,16 +162,60 @@ class Following:
             self._troubled = False
             self._complain(None)
         if isinstance(frame, LostFrame):
-            self._lose(frame.path, at)
+            self._sink.lost(frame.path, at)
         if delivery is None:
-            return
+            return True
         taken = False
         try:
-            await self._take(delivery.chunk, delivery.position, delivery.kind)
-            taken = True
+            taken = self._sink.log_bytes(delivery.chunk, delivery.position, delivery.kind)
         finally:
             if not taken:
                 self._positions.restore(delivery.position.stream.path, before)
+        return taken
+
+
+class _Frames:
+    """The frames of one channel, each delivered in its turn as the bytes come.
+
+    `failure` is why nothing more can be taken; it is for the task that reads the channel.
+    """
+
+    def __init__(self, following: Following, stream: ByteStream, silence: float) -> None:
+        self._following = following
+        self._stream = stream
+        self._silence = silence
+        self._parser = FrameParser(length_limit=following.longest_frame)
+        self._waiting: deque[Frame] = deque()
+        self._clock = asyncio.get_running_loop().time
+        self._newest = self._clock()
+        self.failure: Exception | None = None
+
+    def take(self, data: bytes) -> bool:
+        """Take bytes and deliver; false when frames wait for room, or after a failure."""
+        try:
+            if data:
+                self._parse(data)
+            while self._waiting:
+                frame = self._waiting[0]
+                if not self._following.deliver(frame):
+                    return False
+                self._waiting.popleft()
+                if isinstance(frame, Beat):
+                    # Only now: a host is not asked on while its bytes are not taken.
+                    self._following.order(self._stream)
+        except Exception as error:  # noqa: BLE001 - raised again by the task, not in asyncssh
+            self.failure = error
+        return self.failure is None
+
+    def _parse(self, data: bytes) -> None:
+        frames = self._parser.feed(data)
+        self._waiting.extend(frames)
+        now = self._clock()
+        if frames or not self._parser.mid_frame:
+            self._newest = now
+        elif now - self._newest > self._silence:
+            # A file cut in the instant of its read leaves a frame short.
+            raise FrameError(f"a frame has no end for {self._silence:g} s")
 
 
 class Probing:

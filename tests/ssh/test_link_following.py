@@ -226,11 +226,11 @@ async def test_a_sink_that_fails_ends_the_run_and_its_bytes_come_again(
     class Failing(Recorder):
         failures = 1
 
-        async def log_bytes(self, *arguments: object) -> None:
+        def log_bytes(self, *arguments: object) -> bool:
             if self.failures:
                 self.failures -= 1
                 raise RuntimeError("no room")
-            await super().log_bytes(*arguments)  # type: ignore[arg-type]  # passed on unchanged
+            return super().log_bytes(*arguments)  # type: ignore[arg-type]  # passed on unchanged
 
     async def fail(sink: Failing) -> None:
         async with linked(shared_sshd, plan, recorder=sink) as (link, _):

@@ -39,8 +39,9 @@ class Recorder:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> None:
-        await self.gate.wait()
+    def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> bool:
+        if not self.gate.is_set():
+            return False
         key = (chunk.stream.path, chunk.generation)
         start = self.starts.setdefault(key, chunk.offset)
         assert chunk.offset == start + len(self.data[key]), "a gap or bytes given twice"
@@ -49,6 +50,10 @@ class Recorder:
         assert position.generation == chunk.generation
         self.positions[chunk.stream.path] = position
         self.kinds[chunk.stream.path] = kind
+        return True
+
+    async def room(self) -> None:
+        await self.gate.wait()
 
     def lost(self, path: str, at: float) -> None:
         del at
