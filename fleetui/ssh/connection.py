@@ -38,6 +38,10 @@ class LeanConnection(asyncssh.SSHClientConnection):
         """The timer of the next look back; it stays while bytes come."""
         return self._keepalive_timer
 
+    def share(self, options: asyncssh.SSHClientConnectionOptions) -> None:
+        """Go on with the options of all connections, after the login with its own."""
+        self._options = options
+
     def send_packet(
         self, pkttype: int, *args: bytes, handler: SSHPacketLogger | None = None
     ) -> None:
@@ -99,4 +103,6 @@ async def connect(
             connection.abort()
             await connection.wait_closed()
             raise
+    # The login's own copy is a tenth of what a connection takes.
+    connection.share(options)
     return connection

@@ -50,16 +50,16 @@ kernel() {
   dmesg 2>&1 | tail -n 60
 }
 
-section() {
-  printf '@@ %s\n' "$1" || exit
+section() { # one write for the end of a section and the name of the next: each is a packet
+  printf '%s@@ %s\n' "$ended" "$1" || exit
   shift
-  "$@" 2>&1 </dev/null | head -c 400000
-  printf '\n@@ end\n' || exit
+  ended="$("$@" 2>&1 </dev/null | head -c 400000)$nl@@ end$nl"
 }
 
 printf '\n@@ probe 1\n' || exit
 chosen=
 while read -r order; do
+  ended=
   section ps processes
   section cgroup.memory.events memory memory.events memory.oom_control
   section cgroup.memory.max memory memory.max memory.limit_in_bytes
@@ -74,5 +74,5 @@ while read -r order; do
     chosen=yes
   fi
   section nvidia-smi gpus
-  printf '@@ done\n' || exit
+  printf '%s@@ done\n' "$ended" || exit
 done

@@ -68,6 +68,14 @@ class Service:
         """Return the pauses between tries of one channel."""
         return Backoff(_CHANNEL_RETRY_SECONDS, _CHANNEL_RETRY_LIMIT, jitter=self.jitter)
 
+    async def first_pause(self) -> None:
+        """Wait for the first look, which is now while somebody looks."""
+        changed = asyncio.Event()
+        if not self.watch.watched:
+            with self.watch.told(changed.set), contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.settings.first_look_seconds * self.jitter()):
+                    await changed.wait()
+
     async def pause(self, changed: asyncio.Event, normal: float, watched: float) -> None:
         """Wait for the next turn: `watched` seconds while somebody looks, or until that changes."""
         seconds = watched if self.watch.watched else normal
@@ -228,6 +236,7 @@ class Probing:
 
     async def run(self) -> NoReturn:
         """Keep the channel going."""
+        await self._service.first_pause()
         while True:
             parser = ProbeParser()
             try:

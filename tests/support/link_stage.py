@@ -105,6 +105,7 @@ def quick(server: Sshd, **changes: object) -> SshSettings:
         "watched_beat_seconds": 0.5,
         "probe_interval_seconds": 0.5,
         "watched_probe_seconds": 0.2,
+        "first_look_seconds": 0.2,
         "status_interval_seconds": 0.3,
         "watched_status_seconds": 0.1,
         "retry_seconds": 0.1,
