@@ -1,7 +1,6 @@
 """Where each followed file stands, and which bytes of a frame are new (pure)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -16,8 +15,7 @@ class Rewritten(Exception):  # noqa: N818 - a turn in the story of a file, not a
     """A file was rewritten in place beyond the offset; the channel must resume from its start."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True):
     """New bytes of a stream and the position after them.
 
     The data is empty when a file is seen for the first time without bytes, when it was cut to
@@ -79,7 +77,7 @@ class Positions:
             Rewritten: the bytes before the offset are not those read before.
             FrameError: the frame does not fit what was read before.
         """
-        if isinstance(frame, Beat | LostFrame):
+        if isinstance(frame, (Beat, LostFrame)):
             return None
         kind = self._kind(frame.path)
         if kind is None:

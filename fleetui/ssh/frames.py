@@ -5,22 +5,22 @@ Grammar: see the head of follow.sh. Whatever a login prints before the first lin
 """
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from fleetui.domain.text import sanitise
 
 _HELLO = b"@follow 1"
 _NOISE_LIMIT = 64 * 1024
 _HEADER_LIMIT = 8 * 1024
-_FILE = re.compile(rb"(\S+) (\d{1,18}) (\d{1,18}) (\d{1,18}) (\d{1,18}) ([^\n]+)", re.DOTALL)
+_FILE = re.compile(rb"@file (\S+) (\d{1,18}) (\d{1,18}) (\d{1,18}) (\d{1,18}) ([^\n]+)\n")
 
 
 class FrameError(ValueError):
     """The bytes are not frames; the channel must be opened anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileFrame:
+class FileFrame(msgspec.Struct, frozen=True, gc=False):
     """Bytes of a file from `offset`, read at a moment when it was `size` long.
 
     `before` are the bytes just before `offset`, sent once more. `whole` tells that the file was
@@ -36,24 +36,21 @@ class FileFrame:
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GoneFrame:
+class GoneFrame(msgspec.Struct, frozen=True, gc=False):
     """A followed file was removed; all that was left of it has been sent."""
 
     path: str
     identity: str
 
 
-@dataclass(frozen=True, slots=True)
-class LostFrame:
+class LostFrame(msgspec.Struct, frozen=True, gc=False):
     """A followed file is no longer to be found: what it held beyond its offset cannot be had."""
 
     path: str
     identity: str
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(msgspec.Struct, frozen=True, gc=False):
     """The host has carried out its order."""
 
 
@@ -122,14 +119,14 @@ class FrameParser:
 
     def _take(self, data: bytes, at: int, frames: list[Frame]) -> int:
         """Take the frame at `at`; returns where the next begins, `at` when bytes are missing."""
+        if header := _FILE.match(data, at):
+            return self._take_file(data, header, frames)
         end = data.find(b"\n", at)
         if end < 0:
             if len(data) - at > _HEADER_LIMIT:
                 raise FrameError(f"a line without end: {_shown(data[at:])}")
             return at
         word, _, rest = data[at:end].partition(b" ")
-        if word == b"@file":
-            return self._take_file(data, at, end + 1, rest, frames)
         if word == b"@beat":
             frames.append(Beat())
         elif word in {b"@gone", b"@lost"}:
@@ -144,16 +141,12 @@ class FrameParser:
             raise FrameError(f"not a frame: {_shown(data[at:end])}")
         return end + 1
 
-    def _take_file(
-        self, data: bytes, at: int, body: int, header: bytes, frames: list[Frame]
-    ) -> int:
-        fields = _FILE.fullmatch(header)
-        if fields is None:
-            raise FrameError(f"not a file header: {_shown(header)}")
-        opening, *numbers, raw_path = fields.groups()
-        size, offset, repeated, length = map(int, numbers)
+    def _take_file(self, data: bytes, header: re.Match[bytes], frames: list[Frame]) -> int:
+        opening, raw_size, raw_offset, raw_repeated, raw_length, raw_path = header.groups()
+        offset, repeated, length = int(raw_offset), int(raw_repeated), int(raw_length)
+        at, body = header.span()
         if repeated + length > self._length_limit or repeated > offset:
-            raise FrameError(f"a frame longer than allowed: {_shown(header)}")
+            raise FrameError(f"a frame longer than allowed: {_shown(header[0])}")
         stop = body + repeated + length
         if len(data) <= stop:
             self._wanted = stop + 1 - at
@@ -179,7 +172,7 @@ class FrameParser:
             FileFrame(
                 path=path,
                 identity=opening.decode("ascii", "replace"),
-                size=size,
+                size=int(raw_size),
                 offset=offset,
                 before=data[body : body + repeated],
                 data=data[body + repeated : stop],
