@@ -237,9 +237,10 @@ def ensure_schema(connection: sqlite3.Connection, path: Path) -> None:
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
     """Return the store's version, 0 for an empty file."""
+    # In this order: another process may make the tables between two of these looks.
+    objects: int = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     application: int = connection.execute("PRAGMA application_id").fetchone()[0]
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    objects: int = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if objects == 0 and application == 0:
         return 0
     if application != APPLICATION_ID:

@@ -28,17 +28,23 @@ from fleetui.simulator.vast_api import Recorded
 from fleetui.ssh.settings import SshSettings
 from fleetui.store.sqlite import SqliteStore
 from fleetui.vast.client import ApiSettings
-from pretend_vast import RealTime, pretend_vast
+from pretend_vast import IdleHost, RealTime, pretend_vast
 
 HOSTS = 4
 DEADLINE_SECONDS = 60.0
 FAULTS = [
     "api_down", "api_500", "html_200", "auth", "empty_list", "null_list", "partial_walk",
-    "row_vanishes", "odd_rows", "refused", "lost_answer", "single_unusable",
+    "row_vanishes", "odd_rows", "refused", "lost_answer", "lost_answer", "single_unusable",
 ]  # fmt: skip
 FIRM = {"auth", "refused"}
 """Faults under which a confirmed destroy may end as failed: the API refuses it for certain."""
 PROFILE: list[Profile] = []
+REQUESTS = st.tuples(
+    st.integers(0, HOSTS - 1),
+    st.sampled_from([Verb.DESTROY, Verb.DESTROY, Verb.REBOOT, Verb.STOP, Verb.LABEL]),
+    st.sampled_from(["", "", "label", "machine_id", "host_id"]),
+)
+"""Which instance, what, and in what the operator's sight of it is stale."""
 
 
 class Stage:
@@ -113,7 +119,7 @@ class Stage:
 
 
 @settings(
-    max_examples=12,
+    max_examples=15,
     stateful_step_count=14,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
@@ -127,13 +133,16 @@ class ActsMachine(RuleBasedStateMachine):
         self.stack = contextlib.AsyncExitStack()
         self.real = RealTime()
         self.rows: dict[int, FleetRow] = {}
+        self.hosts: dict[int, IdleHost] = {}
         self.changed: set[int] = set()
         self.asked: list[tuple[Intent, bool]] = []
         self.met_firm = False
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(first=st.lists(REQUESTS, min_size=2, max_size=4))
+    def begin(self, first: list[tuple[int, Verb, str]]) -> None:
         self.runner.run(self._begin())
+        for place, verb, stale in first:
+            self._ask(place, verb, stale)
 
     async def _begin(self) -> None:
         folder = self.stack.enter_context(tempfile.TemporaryDirectory())
@@ -146,13 +155,15 @@ class ActsMachine(RuleBasedStateMachine):
             Path(folder) / "fleet.db", clock=served.world.clock, viewer=True
         )
         self.rows = await self.stage.until_listed()
+        for instance_id, rental in served.world.rentals.items():
+            assert isinstance(rental.host, IdleHost)
+            self.hosts[instance_id] = rental.host
 
-    @rule(
-        place=st.integers(0, HOSTS - 1),
-        verb=st.sampled_from([Verb.DESTROY, Verb.DESTROY, Verb.REBOOT, Verb.STOP, Verb.LABEL]),
-        stale=st.sampled_from(["", "", "", "label", "machine_id", "host_id"]),
-    )
-    def ask(self, place: int, verb: Verb, stale: str) -> None:
+    @rule(request=REQUESTS)
+    def ask(self, request: tuple[int, Verb, str]) -> None:
+        self._ask(*request)
+
+    def _ask(self, place: int, verb: Verb, stale: str) -> None:
         row = self.rows[sorted(self.rows)[place]]
         if stale == "label":
             row = msgspec.structs.replace(row, label=sanitise("another's"))
@@ -256,9 +267,9 @@ class ActsMachine(RuleBasedStateMachine):
                 self._judge_destroy(
                     settled, stale=stale, lives=bool(world.living(intent.instance_id))
                 )
-        reboots = Counter(int(call.path.split("/")[5]) for call in done if "reboot" in call.path)
         wanted = Counter(one.instance_id for one, _ in self.asked if one.verb is Verb.REBOOT)
-        assert all(reboots[key] <= wanted[key] for key in reboots), "rebooted twice"
+        for instance_id, host in self.hosts.items():
+            assert host.reboots <= wanted[instance_id], "rebooted twice"
 
     def _judge_destroy(self, intent: Intent, *, stale: bool, lives: bool) -> None:
         if stale:

@@ -28,6 +28,7 @@ class IdleHost:
         self.status = "running"
         self.intended = "running"
         self.started_at = started_at
+        self.reboots = 0
 
     def api_view(self, now: float) -> Mapping[str, Any]:
         running = self.status == "running"
@@ -51,6 +52,7 @@ class IdleHost:
         self.status = self.intended = "running"
 
     def reboot(self, now: float) -> None:
+        self.reboots += 1
         self.started_at = now
         self.status = "rebooting"
 
