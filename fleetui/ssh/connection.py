@@ -38,9 +38,14 @@ class LeanConnection(asyncssh.SSHClientConnection):
         """The timer of the next look back; it stays while bytes come."""
         return self._keepalive_timer
 
-    def share(self, options: asyncssh.SSHClientConnectionOptions) -> None:
-        """Go on with the options of all connections, after the login with its own."""
+    def settle(self, options: asyncssh.SSHClientConnectionOptions) -> None:
+        """Go on with the options of all connections; let go of what only the login needed.
+
+        It is a fifth of what a connection takes. Another key exchange makes its own anew.
+        """
         self._options = options
+        self._client_kexinit = self._server_kexinit = b""
+        self._server_sig_algs = set()
 
     def send_packet(
         self, pkttype: int, *args: bytes, handler: SSHPacketLogger | None = None
@@ -103,6 +108,5 @@ async def connect(
             connection.abort()
             await connection.wait_closed()
             raise
-    # The login's own copy is a tenth of what a connection takes.
-    connection.share(options)
+    connection.settle(options)
     return connection

@@ -1,11 +1,12 @@
 """The parts of asyncssh that a lean connection replaces are still the ones asyncssh calls."""
 
 import asyncio
+from pathlib import Path
 
 from fleetui.ssh.connection import LeanConnection
 from fleetui.ssh.login import Login
 from link_stage import quick
-from openssh import Sshd
+from openssh import Sshd, serving
 
 
 async def test_packets_of_one_turn_leave_together_with_none_between_them(
@@ -31,3 +32,12 @@ async def test_the_keepalive_looks_back_at_what_was_heard(shared_sshd: Sshd) -> 
         await connection.run("true")
         assert connection.keepalive_timer is timer
         assert connection.heard_at > heard_at
+
+
+async def test_keys_are_exchanged_again_after_the_login_was_let_go_of(tmp_path: Path) -> None:
+    with serving(tmp_path, options=("RekeyLimit 64K",)) as sshd:
+        connection = (await Login(quick(sshd)).connect(sshd.address, None)).connection
+        async with connection:
+            for _ in range(3):
+                done = await connection.run("head -c 1000000 /dev/zero", encoding=None)
+                assert done.stdout == bytes(1_000_000)
