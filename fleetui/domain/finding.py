@@ -55,3 +55,5 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     signature: str = ""
     action: str | None = None
+    over: bool = False
+    """Whether it is past: worth knowing, but no cause of what is still wrong."""

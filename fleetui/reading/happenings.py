@@ -43,6 +43,8 @@ def happening_of(rule: Rule, fact: Fact) -> tuple[Happening, Stage | None, froze
             return Happening.BENCHMARK_RUN, None, none
         case "daemon_starting":
             return Happening.DAEMON_STARTING, None, none
+        case "daemon_ready":
+            return Happening.DAEMON_READY, None, none
         case "params_failed":
             return Happening.PARAMS_FAILED, None, none
         case signal if signal in _JOB:

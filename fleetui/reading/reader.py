@@ -25,6 +25,7 @@ from fleetui.reading.findings.siblings import traits_of
 from fleetui.reading.intake import Intake
 from fleetui.reading.rates import completion_rates
 from fleetui.reading.row import row_stage
+from fleetui.reading.stages import standing
 from fleetui.reading.status_watch import StatusWatch
 
 _FINDINGS_SECONDS = 5.0
@@ -182,7 +183,7 @@ class Reader:
     def _case(self, now: float, *, live: bool) -> Case:
         intake = self._intake
         spans = intake.stages.spans
-        span = spans[-1] if spans else None
+        span = standing(spans)
         is_active = span is not None and span.outcome is Outcome.ACTIVE
         return Case(
             now=now,
@@ -236,7 +237,7 @@ class Reader:
             return Stage.GONE
         if self._row is not None:
             return self._row[0]
-        last = case.spans[-1] if case.spans else None
+        last = standing(case.spans)
         has_cause = any(finding.severity is Severity.CRITICAL for finding in findings)
         if last is not None and last.outcome is Outcome.FAILED and has_cause:
             return Stage.FAILED

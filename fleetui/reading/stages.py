@@ -9,6 +9,8 @@ from bisect import insort
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from msgspec.structs import replace as replace_span
+
 from fleetui.domain.finding import Evidence
 from fleetui.domain.stage import Outcome, Stage, StageSpan
 
@@ -18,6 +20,9 @@ _LATE_SECONDS = 30.0
 """How late an end without a time may come: longer than a pause between reads of a file."""
 
 _RANK = {stage: rank for rank, stage in enumerate(Stage)}
+_FALSE_READY_SECONDS = 30.0
+"""How soon after it called itself ready a daemon may end with an error (a held port)."""
+_PROVING = frozenset({Stage.WARMUP, Stage.BENCH})
 _BENCHMARK = frozenset(
     {
         Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART, Stage.BENCH,
@@ -34,6 +39,7 @@ class Happening(StrEnum):
     STAGE = "stage"
     BENCHMARK_RUN = "bench_run"
     DAEMON_STARTING = "daemon_starting"
+    DAEMON_READY = "daemon_ready"
     FLEET_JOB = "fleet_job"
     """The daemon took work that curio names (facts: cuzk.md section 2, trap 5)."""
     BENCHMARK_JOB = "benchmark_job"
@@ -91,12 +97,25 @@ class StageMachine:
     @property
     def reached(self) -> Stage | None:
         """The stage that the instance has reached, failed or not."""
-        return self.spans[-1].stage if self.spans else None
+        span = standing(self.spans)
+        return None if span is None else span.stage
 
     @property
     def newest_at(self) -> float | None:
         """When the last happening was."""
         return self._events[-1].at if self._events else None
+
+
+def standing(spans: tuple[StageSpan, ...]) -> StageSpan | None:
+    """Return the span that tells where the instance stands.
+
+    It is the last one; but a restart of the daemon that is over, with nothing begun since,
+    leaves the instance where it was.
+    """
+    for span in reversed(spans):
+        if span.stage is not Stage.DAEMON_RESTART or span.outcome is not Outcome.DONE:
+            return span
+    return spans[-1] if spans else None
 
 
 def _in_true_order(events: list[StageEvent]) -> list[StageEvent]:
@@ -130,6 +149,8 @@ class _Fold:
         self._again = False
         self._started_here = False
         self._served_fleet = False
+        self._is_planned = False
+        self._ready_at: float | None = None
 
     def take(self, event: StageEvent) -> None:
         match event.happening:
@@ -137,20 +158,22 @@ class _Fold:
                 self._boot(event)
             case Happening.STAGE if event.stage is not None:
                 self._reach(event.stage, event)
+                self._is_planned = event.stage is Stage.DAEMON_RESTART or self._is_planned
             case Happening.BENCHMARK_RUN:
                 self._again = self._present in _BENCHMARK or self._present is Stage.RUNNING
                 if not self._again:
                     self._reach(Stage.PARAMS_DONE, event)
             case Happening.DAEMON_STARTING:
                 self._daemon_starting(event)
+            case Happening.DAEMON_READY:
+                self._daemon_ready(event)
             case Happening.FLEET_JOB:
                 self._served_fleet = True
                 self._reach(Stage.RUNNING, event)
             case Happening.BENCHMARK_JOB:
                 self._benchmark_job(event)
             case Happening.FAILED:
-                if self._present in event.stages:
-                    self._end(event.at, Outcome.FAILED)
+                self._failed(event)
             case Happening.PARAMS_FAILED:
                 self._params_failed(event)
 
@@ -167,22 +190,16 @@ class _Fold:
         attempt = self._attempts.get(stage, 0) + 1
         self._attempts[stage] = attempt
         self._started_here = False
+        self._ready_at = None
+        if stage in _PROVING:
+            self._is_planned = False
         self.spans.append(
             StageSpan(stage=stage, attempt=attempt, started_at=event.at, evidence=event.evidence)
         )
 
     def _end(self, at: float, outcome: Outcome) -> None:
-        if not self.spans or self.spans[-1].outcome is not Outcome.ACTIVE:
-            return
-        last = self.spans[-1]
-        self.spans[-1] = StageSpan(
-            stage=last.stage,
-            attempt=last.attempt,
-            started_at=last.started_at,
-            ended_at=at,
-            outcome=outcome,
-            evidence=last.evidence,
-        )
+        if self.spans and self.spans[-1].outcome is Outcome.ACTIVE:
+            self.spans[-1] = replace_span(self.spans[-1], ended_at=at, outcome=outcome)
 
     def _boot(self, event: StageEvent) -> None:
         if self._present is not Stage.BOOT:
@@ -213,17 +230,63 @@ class _Fold:
         elif present in (Stage.DAEMON_START, Stage.DAEMON_RESTART):
             if self._started_here or self._has_failed:
                 self._open(present, event, Outcome.FAILED)
-        elif present in (Stage.WARMUP, Stage.BENCH):
-            self._open(
-                Stage.DAEMON_RESTART,
-                event,
-                Outcome.DONE if present is Stage.WARMUP else Outcome.UNKNOWN,
-            )
+        elif present in _PROVING:
+            is_next = present is Stage.WARMUP
+            self._open(Stage.DAEMON_RESTART, event, Outcome.DONE if is_next else Outcome.UNKNOWN)
         elif present is Stage.RUNNING:
             self._open(Stage.DAEMON_RESTART, event, Outcome.UNKNOWN)
         else:
             self._open(Stage.DAEMON_START, event)
         self._started_here = True
+        self._ready_at = None
+
+    @property
+    def _interrupted(self) -> StageSpan | None:
+        """What the daemon was restarted in the middle of; the benchmark's own restart is none."""
+        if self._present is not Stage.DAEMON_RESTART or self._is_planned or not self._started_here:
+            return None
+        earlier = (span for span in reversed(self.spans) if span.stage is not Stage.DAEMON_RESTART)
+        return next(earlier, None)
+
+    def _daemon_ready(self, event: StageEvent) -> None:
+        """Go back to where the restart found the instance, unless work must show that first."""
+        interrupted = self._interrupted
+        if interrupted is None:
+            return
+        if interrupted.stage is Stage.RUNNING:
+            self._open(Stage.RUNNING, event)
+        elif interrupted.outcome is Outcome.FAILED:
+            self._end(event.at, Outcome.DONE)
+        self._ready_at = event.at
+
+    def _failed(self, event: StageEvent) -> None:
+        interrupted = self._interrupted
+        if interrupted is not None and interrupted.stage in _PROVING & event.stages:
+            # The client whose daemon was restarted under it: its work failed, the restart did not.
+            place = self.spans.index(interrupted)
+            self.spans[place] = replace_span(interrupted, outcome=Outcome.FAILED)
+            if self._ready_at is not None:
+                self._end(event.at, Outcome.DONE)
+        elif self._was_false_ready(event):
+            if self._present is Stage.RUNNING:
+                self._attempts[Stage.RUNNING] -= 1
+                self.spans.pop()
+            self.spans[-1] = replace_span(self.spans[-1], ended_at=event.at, outcome=Outcome.FAILED)
+        elif self._present in event.stages:
+            self._end(event.at, Outcome.FAILED)
+
+    def _was_false_ready(self, event: StageEvent) -> bool:
+        """Whether the daemon ends with an error just after it called itself ready."""
+        restarts = [span.stage for span in self.spans[-2:]]
+        return (
+            self._ready_at is not None
+            and event.at - self._ready_at <= _FALSE_READY_SECONDS
+            and event.stages <= {Stage.DAEMON_START, Stage.DAEMON_RESTART}
+            and (
+                restarts[-1:] == [Stage.DAEMON_RESTART]
+                or restarts == [Stage.DAEMON_RESTART, Stage.RUNNING]
+            )
+        )
 
     def _benchmark_job(self, event: StageEvent) -> None:
         present = self._present
@@ -239,15 +302,7 @@ class _Fold:
             undone = self.spans.pop()
             self._attempts[Stage.PARAMS_DONE] = undone.attempt - 1
             if self.spans and self.spans[-1].stage is Stage.PARAM_FETCH:
-                last = self.spans.pop()
-                self.spans.append(
-                    StageSpan(
-                        stage=last.stage,
-                        attempt=last.attempt,
-                        started_at=last.started_at,
-                        evidence=last.evidence,
-                    )
-                )
+                self.spans[-1] = replace_span(self.spans[-1], ended_at=None, outcome=Outcome.ACTIVE)
         if self._present is not Stage.PARAM_FETCH:
             self._open(Stage.PARAM_FETCH, event)
         self._end(event.at, Outcome.FAILED)

@@ -8,6 +8,7 @@ from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import Sample
 from fleetui.domain.stage import Progress, Stage
 from fleetui.domain.text import SafeText
+from fleetui.reading.stages import standing
 
 _LIKED_WINDOW = 3600.0
 _LEAST_WINDOW = 300.0
@@ -28,7 +29,7 @@ def fleet_row(
     """Return the instance's row. Figures that are not measured stay `None`."""
     rate = best_rate(reading)
     cost = instance.cost_per_hour
-    span = reading.spans[-1] if reading.spans else None
+    span = standing(reading.spans)
     utilization, temperature, gpu_at = _gpu(instance, reading, row_seen_at)
     top = reading.findings[0] if reading.findings else None
     progress = reading.progress
@@ -92,9 +93,9 @@ def sample(instance: Instance, reading: Reading, at: float) -> Sample:
 
 
 def _since(reading: Reading) -> float | None:
-    if not reading.spans:
+    span = standing(reading.spans)
+    if span is None:
         return None
-    span = reading.spans[-1]
     return span.ended_at if reading.stage is Stage.FAILED else span.started_at
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fleetui.domain.finding import Severity
-from fleetui.domain.host import Probe, SshOutcome, SshState
+from fleetui.domain.host import Gpu, Probe, SshOutcome, SshState
 from fleetui.domain.instance import Instance
 from fleetui.domain.rate import RateSource
 from fleetui.domain.reading import Reading
@@ -27,6 +27,7 @@ PATHS = {
 PROFILE = load("cuzk")
 BOOT = "[entrypoint] {t} label=C.1 min_rate=29.0"
 FETCH = "{z}\tINFO\tparamfetch\tx.go:1\tFetching /p/a.params from https://x"
+PARAM_OK = "{z}\tINFO\tparamfetch\tx.go:1\tParameter file /p/v28-a.params is ok"
 COMPLETE = "{z}\tINFO\tparamfetch\tx.go:1\tparameter and key-fetching complete"
 STARTING = "{z}  INFO cuzk_daemon: cuzk-daemon starting"
 SUBMIT = "{z}  INFO cuzk_bench: submitting proof proof_type=porep"
@@ -89,6 +90,7 @@ def to_bench() -> Life:
         Life()
         .say(1, "setup", BOOT)
         .say(2, "setup", FETCH)
+        .say(199, "setup", PARAM_OK)
         .say(200, "setup", COMPLETE)
         .say(201, "setup", "[entrypoint] {t} Starting benchmark (proofs=12 concurrency=3)")
         .say(202, "bench", "C1 output not found at /data/c1.json")
@@ -355,3 +357,77 @@ def test_the_operators_rules_see_what_comes_from_no_file(tmp_path: Path) -> None
     assert reader.case(T0).counts == {"own": 2}
     reader.observe_row(instance("running"), T0 + 9)
     assert reader.case(T0).counts == {"own": 1}
+
+
+READY = "{z}  INFO cuzk_daemon: cuzk-daemon ready, serving on 0.0.0.0:9820"
+LOST = "Error: Prove RPC failed: transport error: connection reset by peer"
+
+
+def lost_in_the_benchmark() -> Life:
+    life = to_bench().say(448, "daemon", READY).say(500, "daemon", BENCH_JOB)
+    life.say(540, "daemon", "TIMELINE,1,SYNTH_START,j,partition=1")
+    life.say(600, "bench", "{z}  INFO cuzk_bench: nothing").say(601, "bench", LOST)
+    return life.say(602, "bench", "Caused by: error reading a body from connection: h2 protocol")
+
+
+def test_a_restart_on_request_after_a_failed_benchmark_leaves_it_failed() -> None:
+    life = lost_in_the_benchmark()
+    assert (life.at(650).stage, life.at(650).findings[0].category) == (Stage.FAILED, "prover_lost")
+    life.reader.observe_restart(T0 + 700)
+    life.say(705, "daemon", STARTING)
+    assert life.at(710).stage is Stage.DAEMON_RESTART
+    life.say(730, "daemon", READY)
+    for second in (740, 9000):
+        reading = life.at(second)
+        assert reading.stage is Stage.FAILED
+        assert [(span.stage, span.outcome) for span in reading.spans[-2:]] == [
+            (Stage.BENCH, Outcome.FAILED),
+            (Stage.DAEMON_RESTART, Outcome.DONE),
+        ]
+        found = {finding.category: finding for finding in reading.findings}
+        assert set(found) == {"bench_script_failed", "prover_lost"}
+        assert found["bench_script_failed"].severity is Severity.CRITICAL
+        assert "Reboot" in found["bench_script_failed"].advice
+        lost = found["prover_lost"]
+        assert (lost.severity, lost.over, lost.action) == (Severity.WARNING, True, None)
+        assert "during the benchmark" in lost.summary
+        assert "lost 07:10 UTC, restarted on request 07:11 UTC, serves since 07:12" in lost.summary
+        assert not any(
+            "ready" in proof.text and (proof.at or 0) > T0 + 602 for proof in lost.evidence
+        )
+    row = fleet_row(instance("running"), life.at(740), row_seen_at=T0, acting=None)
+    assert row.stage_since is not None
+    assert row.stage_since <= T0 + 602
+
+
+def test_a_benchmark_that_fails_because_its_daemon_was_restarted_is_what_failed() -> None:
+    life = to_bench().say(448, "daemon", READY)
+    life.reader.observe_restart(T0 + 600)
+    life.say(601, "daemon", STARTING).say(603, "bench", "{z}  INFO cuzk_bench: nothing")
+    life.say(604, "bench", LOST).say(640, "daemon", READY)
+    assert life.stages()[-2:] == [("bench", 1, "failed"), ("daemon_restart", 2, "done")]
+
+
+def test_a_healthy_host_that_was_restarted_on_request_proves_on_without_work() -> None:
+    life = to_bench().say(900, "bench", "throughput:    0.5 proofs/min (120s/proof)")
+    life.say(950, "daemon", STARTING).say(955, "daemon", READY).say(960, "curio", "repopath")
+    life.say(1000, "daemon", JOB)
+    life.reader.observe_restart(T0 + 1100)
+    life.say(1105, "daemon", STARTING).say(1130, "daemon", READY)
+    assert life.stages()[-2:] == [("daemon_restart", 2, "done"), ("running", 2, "active")]
+    life.reader.observe_probe(Probe(at=T0 + 8999, gpus=(Gpu(index=0, utilization=0.0),)))
+    reading = life.at(9000)
+    assert reading.stage is Stage.RUNNING
+    assert not [one for one in reading.findings if one.severity is Severity.CRITICAL]
+
+
+def test_a_daemon_that_called_itself_ready_falsely_has_failed_to_restart() -> None:
+    life = Life().say(1, "daemon", STARTING).say(20, "daemon", JOB).say(90, "daemon", STARTING)
+    life.say(95, "daemon", READY).say(95, "daemon", "Error: transport error: address in use")
+    assert life.stages()[-1] == ("daemon_restart", 1, "failed")
+
+
+def test_a_failed_benchmark_does_not_run_past_its_time() -> None:
+    life = to_bench().say(448, "daemon", READY).say(500, "bench", "Error: something broke")
+    life.say(505, "setup", "[entrypoint] {t} benchmark.sh exited with error (code 1)")
+    assert [finding.category for finding in life.at(8000).findings] == ["bench_script_failed"]

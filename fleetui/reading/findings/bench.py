@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.rate import RateSource
-from fleetui.domain.stage import Stage
+from fleetui.domain.stage import Outcome, Stage, StageSpan
 from fleetui.domain.stream import Fact
 from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import Clues, make, proof_of, quote, tail_proof
+from fleetui.reading.stages import standing
 
 _STAGES = frozenset(
     {Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART, Stage.BENCH}
@@ -67,6 +68,19 @@ def _rate(clues: Clues) -> Iterator[Finding]:
 
 def _failed(clues: Clues) -> Iterator[Finding]:
     facts = clues.facts("bench_script_failed")
+    restarted = _failed_and_restarted(clues)
+    if restarted is not None:
+        yield make(
+            "bench_script_failed",
+            facts=facts,
+            evidence=[restarted.evidence] if restarted.evidence is not None and not facts else [],
+            confidence=0.8,
+            summary=f"The benchmark failed in {restarted.stage} and nothing runs it again: the "
+            "restarted daemon serves, but no client is left to use it",
+            advice="Reboot the instance, which runs the entrypoint and its benchmark again, or "
+            "destroy it; another restart of the daemon changes nothing.",
+        )
+        return
     if not facts:
         return
     rate = measured(clues)
@@ -93,6 +107,15 @@ def _failed(clues: Clues) -> Iterator[Finding]:
     )
 
 
+def _failed_and_restarted(clues: Clues) -> StageSpan | None:
+    """Return the failed stage that a restart of the daemon has left the instance in."""
+    spans = clues.case.spans
+    present = standing(spans)
+    if present is None or present is spans[-1] or present.outcome is not Outcome.FAILED:
+        return None
+    return present
+
+
 def _last_words(clues: Clues) -> list[Evidence]:
     tails = [clues.tail("bench"), clues.tail("daemon")]
     return [tail_proof(tail) for tail in tails if tail is not None]
@@ -107,6 +130,9 @@ def _overdue(clues: Clues) -> Iterator[Finding]:
     case = clues.case
     limit = case.stage_limits.get(Stage.BENCH)
     if not case.live or case.stage not in _STAGES or limit is None:
+        return
+    present = standing(case.spans)
+    if present is not None and present.outcome is not Outcome.ACTIVE:
         return
     starts = [
         span.started_at

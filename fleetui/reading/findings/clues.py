@@ -181,11 +181,13 @@ def make(
     evidence: Sequence[Evidence] = (),
     count: int | None = None,
     action: str | None = None,
+    over: bool = False,
 ) -> Finding:
     """Make a finding of `category`; what is not given comes from the vocabulary.
 
     `facts` come first as evidence: their first few and the last. Without a summary the
-    vocabulary's sentence and the first fact's line are put together.
+    vocabulary's sentence and the first fact's line are put together. What is `over` needs no
+    action.
     """
     word = CATEGORIES[category]
     proofs = (*(proof_of(fact) for fact in first_and_last(facts)), *evidence)
@@ -204,7 +206,8 @@ def make(
         last_seen=max(times, default=None),
         count=max(count if count is not None else len(facts), 1),
         signature=signature(category, proofs[0].text if proofs else SafeText()),
-        action=action or word.action,
+        action=action or (None if over else word.action),
+        over=over,
     )
 
 

@@ -2,12 +2,21 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
 from fleetui.reading.figures import figure
-from fleetui.reading.findings.clues import Clues, make, proof_of, quote, remark, tail_proof
+from fleetui.reading.findings.clues import (
+    Clues,
+    is_after,
+    make,
+    proof_of,
+    quote,
+    remark,
+    tail_proof,
+)  # fmt: skip
 
 _DAEMON = "cuzk-daemon"
 _LOOP_STARTS = 3
@@ -293,8 +302,11 @@ def _lost(clues: Clues, lost: Sequence[Fact]) -> Iterator[Finding]:
     broken = [fact for fact in clues.facts("grpc_connection_broken") if fact not in lost]
     if lost and _survived(clues, lost[-1]):
         broken, lost = [*lost, *broken], []
+    echoes_are_over = False
     if lost:
-        yield _prover_lost(clues, lost)
+        finding = _prover_lost(clues, lost)
+        echoes_are_over = finding.over
+        yield finding
     if broken:
         severity = clues.severity_after_recovery("grpc_connection_broken", broken)
         yield make(
@@ -303,6 +315,7 @@ def _lost(clues: Clues, lost: Sequence[Fact]) -> Iterator[Finding]:
             count=clues.count("grpc_connection_broken"),
             severity=Severity.INFO if severity is not None else None,
             confidence=0.8,
+            over=echoes_are_over,
         )
 
 
@@ -338,13 +351,31 @@ def _prover_lost(clues: Clues, lost: Sequence[Fact]) -> Finding:
             advice="Nothing to do; the proof that was under way is made anew.",
         )
     evidence: list[Evidence] = []
-    doing = _WORK.get(clues.case.stage, "in the middle of a request")
+    doing = _WORK.get(_stage_at(clues, lost[-1].at), "in the middle of a request")
     extraction = clues.last("mark.pce_start")
     if extraction is not None and clues.followed(extraction, "mark.pce_done") is None:
         evidence.append(proof_of(extraction))
         doing += ", while the constraint cache (PCE, 40 GiB of RAM at its peak) was extracted"
+    started = clues.followed(lost[-1], "mark.daemon_starting")
     tail = clues.tail("daemon")
-    if tail is not None:
+    if started is not None:
+        evidence += [proof_of(fact) for fact in _last_words(clues, started)]
+        served = clues.followed(started, "mark.daemon_ready")
+        asked = _asked_after(clues, lost[-1].at, started.at)
+        if served is not None and asked is not None:
+            return make(
+                "prover_lost",
+                facts=lost[:3],
+                evidence=evidence,
+                count=clues.count("prover_lost"),
+                severity=clues.severity_after_recovery("prover_lost", lost) or Severity.WARNING,
+                over=True,
+                summary=f"The daemon went away without a word {doing}: lost "
+                f"{_hour(lost[-1].at)}, restarted on request {_hour(asked)}, serves since "
+                f"{_hour(served.at)}",
+                advice="The daemon serves again; look for the kill before it is given new work.",
+            )
+    elif tail is not None:
         evidence.append(tail_proof(tail))
     gone = clues.process(_DAEMON)
     at = clues.case.probe.at if clues.case.probe is not None else None
@@ -366,6 +397,42 @@ def _prover_lost(clues: Clues, lost: Sequence[Fact]) -> Finding:
         summary=f"The daemon went away without a word {doing}: the broken connection is the echo "
         f"of its death, not a size limit{counted}",
     )
+
+
+def _stage_at(clues: Clues, at: float | None) -> Stage:
+    """Return the stage at that moment, as far as the spans tell."""
+    spans = [
+        span
+        for span in clues.case.spans
+        if span.stage is not Stage.DAEMON_RESTART and (span.started_at or 0.0) <= (at or 0.0)
+    ]
+    return spans[-1].stage if spans else clues.case.stage
+
+
+def _last_words(clues: Clues, started: Fact) -> list[Fact]:
+    """Return the last matched line of the daemon that ran before this start."""
+    before = [
+        fact
+        for fact in clues.case.facts
+        if fact.source == started.source and is_after(started, fact)
+    ]
+    return before[-1:] and [max(before, key=lambda fact: (fact.generation, fact.offset))]
+
+
+def _asked_after(clues: Clues, lost: float | None, started: float | None) -> float | None:
+    """Return when a restart was asked for that began this start after the loss."""
+    if lost is None or started is None:
+        return None
+    asked = [
+        at
+        for at in clues.case.restarts
+        if lost < at and at - 5.0 <= started <= at + _RESTART_ECHO_SECONDS
+    ]
+    return asked[-1] if asked else None
+
+
+def _hour(at: float | None) -> str:
+    return "at an unknown time" if at is None else f"{datetime.fromtimestamp(at, UTC):%H:%M} UTC"
 
 
 def _panics(clues: Clues, lost: Sequence[Fact]) -> Iterator[Finding]:

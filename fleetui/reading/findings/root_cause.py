@@ -74,7 +74,8 @@ def _is_cause(cause: Finding, consequence: Finding) -> bool:
     if cause.confidence < _SURE_ENOUGH or not explains(cause.category, consequence.category):
         return False
     # What has healed explains nothing that is still wrong.
-    return not (cause.severity is Severity.INFO and consequence.severity is not Severity.INFO)
+    healed = cause.over or cause.severity is Severity.INFO
+    return not healed or consequence.over or consequence.severity is Severity.INFO
 
 
 def _order(finding: Finding) -> tuple[int, bool, int, float]:

@@ -11,6 +11,7 @@ from fleetui.domain.host import Process, SshState
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
 from fleetui.reading.findings.clues import Clues, is_after, make, proof_of, remark, tail_proof
+from fleetui.reading.stages import standing
 
 _WORKERS = (
     "cuzk-daemon", "cuzk-bench", "benchmark.sh", "curio", "aria2c", "curl ", "fetch-params", "wget",
@@ -83,6 +84,9 @@ def _silent(clues: Clues) -> Iterator[Finding]:
     connected = case.ssh is None or case.ssh.state is SshState.CONNECTED
     grown = [tail.grown_at for tail in case.tails if tail.grown_at is not None]
     if not case.live or limit is None or not connected or not grown:
+        return
+    if case.spans and standing(case.spans) is not case.spans[-1]:
+        # A restart of the daemon is over, and what it found had failed: nothing is to move.
         return
     quiet = case.now - max(grown)
     probe = case.probe
