@@ -43,6 +43,7 @@ from process_costs import TICKS, cpu_seconds, percentile, pss_mib, verdict
 
 LINE = b"%017.6f  INFO cuzk_core::engine: partition GPU prove complete n=%06d\n"
 LINE_BYTES = len(LINE % (time.time(), 0))
+INOTIFY_LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 WRITER = """
 import sys, time
 folder, hosts, line = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode() + b"\\n"
@@ -272,11 +273,19 @@ async def measure(hosts: int, seconds: float) -> dict[str, dict[str, float]]:
             )
             try:
                 results = {"ours": await ours(server, folder, hosts, seconds)}
+                show(hosts, "ours", results["ours"])
                 results["ssh_processes"] = await rivals(server, folder, hosts, seconds)
+                show(hosts, "ssh_processes", results["ssh_processes"])
             finally:
                 writer.terminate()
                 await writer.wait()
     return results
+
+
+def show(hosts: int, name: str, figures: dict[str, float]) -> None:
+    """Print what one reader cost, as soon as it is known."""
+    rounded = {key: round(value, 2) for key, value in figures.items()}
+    print(json.dumps({"hosts": hosts, "reader": name, **rounded}, indent=2), flush=True)
 
 
 def verdicts(ours: dict[str, float], rival: dict[str, float]) -> list[str]:
@@ -307,12 +316,13 @@ def main() -> None:
     arguments = parser.parse_args()
     for hosts in arguments.hosts:
         results = asyncio.run(measure(hosts, arguments.seconds))
-        rounded = {
-            name: {key: round(value, 2) for key, value in figures.items()}
-            for name, figures in results.items()
-        }
-        print(json.dumps({"hosts": hosts, **rounded}, indent=2))
         print("\n".join(verdicts(results["ours"], results["ssh_processes"])))
+        watches = int(INOTIFY_LIMIT.read_text())
+        if hosts > watches:
+            print(
+                f"at most {watches} of the {hosts} `tail`s could watch (fs.inotify."
+                "max_user_instances); the others polled once a second, which costs ssh less"
+            )
         busy = os.getloadavg()[0] / (os.cpu_count() or 1)
         wanted = 0.95 * 10 * hosts
         if min(result["lines_per_second"] for result in results.values()) < wanted or busy > 2:
