@@ -12,6 +12,11 @@ LEAST_SPACING = {
     "asks": 4.5,
     "search": 6.0,
     "GET account": 0.0,
+    "GET account keys": 0.0,
+    "GET keys": 0.0,
+    "deposit": 3.0,
+    "logs": 0.0,
+    "bid": 5.5,
 }
 _MOST_IDENTITIES = 1024
 

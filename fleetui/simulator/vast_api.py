@@ -16,6 +16,7 @@ from fleetui.simulator.market import offer_row, wrong_in_order
 from fleetui.simulator.odd_rows import spoil
 from fleetui.simulator.rate_limits import LEAST_SPACING, RateLimits
 from fleetui.simulator.rows import MODELS, outbid, settle
+from fleetui.simulator.side_calls import RESULTS, SideCalls
 from fleetui.simulator.world import Rental, World
 
 Scopes = frozenset[str]
@@ -25,6 +26,10 @@ SCOPE_OF = {
     "GET list": "instance_read",
     "GET single": "instance_read",
     "GET account": "user_read",
+    "GET account keys": "user_read",
+    "GET keys": "instance_read",
+    "deposit": "instance_read",
+    "logs": "instance_read",
     "search": "misc",
 }
 """The permission of an endpoint, `instance_write` unless named (facts: vast_api.md 1.5)."""
@@ -81,6 +86,19 @@ class VastApi:
         route("PUT", r"/api/v0/asks/{id:\d{1,18}}/", self._limited("asks", self._create))
         route("POST", "/api/v0/bundles/", self._limited("search", self._bundles))
         route("PUT", "/api/v0/search/asks/", self._limited("search", self._asks))
+        side = SideCalls(world, world.real)
+        bid, logs = (
+            rf"/api/v0/instances/{name}/{{id:\d{{1,18}}}}/"
+            for name in ("bid_price", "request_logs")
+        )
+        route("PUT", bid, self._limited("bid", side.bid))
+        route("PUT", logs, self._limited("logs", side.logs))
+        route("GET", RESULTS + "{token}", side.result)
+        own_keys = r"/api/v0/instances/{id:\d{1,18}}/ssh/"
+        route("GET", own_keys, self._limited("GET keys", side.instance_keys))
+        deposit = r"/api/v0/instances/balance/{id:\d{1,18}}/"
+        route("GET", deposit, self._limited("deposit", side.deposit))
+        route("GET", "/api/v0/ssh/", self._limited("GET account keys", side.account_keys))
         route("GET", "/api/v0/users/current/", self._limited("GET account", self._account))
         route("*", "/{rest:.*}", self._nothing)
 
@@ -114,11 +132,11 @@ class VastApi:
         broken = self._broken()
         if broken is not None:
             return broken
-        if not request.path.endswith("/"):
+        if not request.path.endswith("/") and not request.path.startswith(RESULTS):
             target = request.rel_url.with_path(request.path + "/").with_query(request.rel_url.query)
             return web.Response(status=302, headers={"Location": str(target)})
         given = request.headers.get("Authorization", "")
-        if request.path == _PUBLIC:
+        if request.path == _PUBLIC or request.path.startswith(RESULTS):
             return await handler(request)
         if not given:
             return http_answers.answer(http_answers.LOGIN, status=403)

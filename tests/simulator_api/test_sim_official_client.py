@@ -193,6 +193,21 @@ async def test_it_rents(served: Serving, official: Official) -> None:
     assert int(offer) not in served.world.offers
 
 
+async def test_it_bids_and_reads_logs_and_keys(served: Serving, official: Official) -> None:
+    one = min(served.world.rentals)
+    rental = served.world.rentals[one]
+    _, output = await official("change", "bid", str(one), "--price", "0.3")
+    assert "bid price changed" in output
+    assert (rental.fields["dph_base"], rental.fields["is_bid"]) == (0.3, True)
+    _, refused = await official("change", "bid", str(one), "--price", "9999")
+    assert "400" in refused
+    _, text = await official("logs", str(one))
+    assert f"No such container: C.{one}" in text
+    deposit = await official.json("show", "deposit", str(one))
+    assert deposit["refundable_deposit"] == 0
+    assert await official.json("show", "ssh-keys") == []
+
+
 def many_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     many = [row for row in rows if row["num_gpus"] >= 4]
     return sorted(many, key=lambda row: row["dph_total"])[:3]
