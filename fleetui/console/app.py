@@ -26,6 +26,7 @@ from fleetui.console.modals.command import Command, CommandLine
 from fleetui.console.modals.confirm import ConfirmDialog
 from fleetui.console.modals.help import HelpScreen
 from fleetui.console.modals.menu import Choice, Menu
+from fleetui.console.ordered_keys import OrderedKeysApp
 from fleetui.console.ordering import Selection
 from fleetui.console.palette import PAINTS, TERMINAL, paint_named
 from fleetui.console.preferences import PreferenceFile
@@ -69,7 +70,7 @@ THEME_NOTES = {
 NO_COMMANDS = frozenset({"app.command", "app.no_act", "fleet.acts"})
 
 
-class FleetApp(DiffOutputApp):
+class FleetApp(OrderedKeysApp, DiffOutputApp):
     """The operator's screen on one store.
 
     `actor` goes into every intent; `account` names whose fleet it is. With `read_only` no key
@@ -149,6 +150,10 @@ class FleetApp(DiffOutputApp):
             ("heartbeat", self._heartbeat()),
         ):
             self.run_worker(loop, name=name, group=name, exit_on_error=False)
+
+    def takes_keys(self) -> bool:
+        """Take keys once the fleet is drawn."""
+        return self.fleet_screen in self.screen_stack and self.fleet_screen.is_laid_out
 
     # -- the loops: each owned here, named, and ended with the app -----------------------------
 

@@ -44,7 +44,7 @@ class ColumnsDialog(ModalScreen[tuple[str, ...] | None]):
         """Show the columns."""
         view = self.query_one(LinesView)
         view.styles.height = len(self._names) + 5
-        view.focus()
+        self.set_focus(view)
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:

@@ -56,10 +56,15 @@ class CommandLine(ModalScreen[Command | None]):
                 id="command-line", classes="prompt -open", compact=True, select_on_focus=False,
             )  # fmt: skip
 
+    @property
+    def text(self) -> str:
+        """What has been typed."""
+        return self.query_one(Input).value
+
     def on_mount(self) -> None:
         """Type at once."""
         self.query_one(LinesView).can_focus = False
-        self.query_one(Input).focus()
+        self.set_focus(self.query_one(Input))
         self.call_after_refresh(self._look)
 
     def on_resize(self) -> None:
@@ -72,7 +77,7 @@ class CommandLine(ModalScreen[Command | None]):
         self._look()
 
     def _look(self) -> None:
-        self._found = candidates(self.query_one(Input).value, self._actions, self._values)
+        self._found = candidates(self.text, self._actions, self._values)
         self._place = 0
         self._draw()
 

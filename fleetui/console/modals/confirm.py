@@ -1,5 +1,6 @@
 """The dialog before something is done to instances. It is built anew for each use."""
 
+import time
 from typing import Literal
 
 from textual.app import ComposeResult
@@ -51,6 +52,7 @@ class ConfirmDialog(ModalScreen[Answer]):
         self._account = account
         self._stages = {row.instance_id: row.stage for row in request.rows}
         self._gone: set[int] = set()
+        self._drawn_at = float("inf")
         self.set_class(bool(request.typed), "-final")
 
     def compose(self) -> ComposeResult:
@@ -72,6 +74,13 @@ class ConfirmDialog(ModalScreen[Answer]):
                 accept.can_focus = False
                 accept.disabled = not self.armed
                 yield accept
+
+    def on_mount(self) -> None:
+        """Note when it can first be read."""
+        self.call_after_refresh(self._drawn)
+
+    def _drawn(self) -> None:
+        self._drawn_at = time.monotonic()
 
     @property
     def armed(self) -> bool:
@@ -132,8 +141,14 @@ class ConfirmDialog(ModalScreen[Answer]):
         self._news("a paste confirms nothing: type it")
 
     def on_key(self, event: Key) -> None:
-        """Accept a lower-case y, or collect digits; enter acts only on exactly the right ones."""
-        if not self.request.typed:
+        """Accept a lower-case y, or collect digits; enter acts only on exactly the right ones.
+
+        A key that was typed before the dialog was drawn confirms nothing.
+        """
+        if event.time < self._drawn_at:
+            event.stop()
+            event.prevent_default()
+        elif not self.request.typed:
             if event.key == "y":
                 event.stop()
                 self._accept()

@@ -45,7 +45,7 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Show the keys."""
-        self.query_one(LinesView).focus()
+        self.set_focus(self.query_one(LinesView))
 
     def on_resize(self) -> None:
         """Wrap for the new width."""

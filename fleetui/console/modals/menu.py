@@ -61,7 +61,7 @@ class Menu(ModalScreen[str | None]):
         """Show the choices."""
         view = self.query_one(LinesView)
         view.styles.height = len(self._choices) + 4
-        view.focus()
+        self.set_focus(view)
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:

@@ -6,9 +6,10 @@ from textual.binding import BindingsMap
 from textual.screen import Screen
 
 from fleetui.console.binding import bindings_map
-from fleetui.console.widgets.footer import footer
+from fleetui.console.widgets.footer import footer, line_footer
 from fleetui.console.widgets.header import header, totals_line
 from fleetui.console.widgets.line_bar import LineBar
+from fleetui.console.widgets.prompt import PromptLine
 
 if TYPE_CHECKING:
     from fleetui.console.app import FleetApp
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 class FleetUIScreen(Screen[None]):
     """A screen with our header and footer. It draws when told that the fleet changed."""
 
+    AUTO_FOCUS = ""
     scope = "lists"
     scopes: tuple[str, ...] = ()
     """Other scopes whose actions the command line offers here."""
@@ -73,7 +75,10 @@ class FleetUIScreen(Screen[None]):
                     link=app.link_trouble(),
                 )
             )
-        hints = footer((self.scope, *self.scopes), app.keymap, glyphs=app.glyphs, width=width)
+        if isinstance(self.focused, PromptLine):
+            hints = line_footer(self.focused.hints, app.glyphs)
+        else:
+            hints = footer((self.scope, *self.scopes), app.keymap, glyphs=app.glyphs, width=width)
         pending = app.acts.pending_line()
         self.query_one("#footer", LineBar).show([(pending, "warn bold")] if pending else hints)
 

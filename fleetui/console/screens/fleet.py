@@ -31,6 +31,7 @@ from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.console.widgets.log_pane import LogPane
 from fleetui.console.widgets.log_view import LogView
+from fleetui.console.widgets.prompt import PromptLine
 from fleetui.domain.host import SshState
 from fleetui.domain.intent import Verb
 from fleetui.domain.query import Query, QueryError, parse_query, valid_words
@@ -76,12 +77,11 @@ class FleetScreen(FleetUIScreen):
         yield LineBar(id="header")
         yield LineBar(ground="", id="flags")
         yield LineBar(ground="", id="crumbs")
-        yield Input(
+        yield PromptLine(
             placeholder="words  stage=warmup  gpu~4090  rate<min  log>5m  !label~test",
             suggester=_FilterSuggester(self),
+            hints=(("enter", "keep"), ("escape", "clear"), ("right", "complete")),
             id="filter",
-            classes="prompt",
-            compact=True,
         )
         yield Static(id="filter-error")
         with Container(id="main"):
@@ -94,8 +94,13 @@ class FleetScreen(FleetUIScreen):
 
     def on_mount(self) -> None:
         """Start with the cursor in the table."""
-        self.table.focus()
+        self.set_focus(self.table)
         self._arrange(*self.size)
+
+    @property
+    def filter_line(self) -> PromptLine:
+        """The line that the filter is typed into."""
+        return self.query_one("#filter", PromptLine)
 
     @property
     def log_view(self) -> LogView:
@@ -277,9 +282,9 @@ class FleetScreen(FleetUIScreen):
     def action_next_pane(self) -> None:
         """Go into the log pane, else into the inspector."""
         if self.has_class("-log"):
-            self.log_view.focus()
+            self.set_focus(self.log_view)
         elif self.inspector.display:
-            self.inspector.focus()
+            self.set_focus(self.inspector)
 
     def action_toggle_inspector(self) -> None:
         """Show or hide the details pane."""
@@ -288,11 +293,13 @@ class FleetScreen(FleetUIScreen):
 
     def action_back(self) -> None:
         """Close the log; when it is closed, clear the filter."""
-        if self.has_class("-log"):
+        if self.filter_line.is_open:
+            self._clear_prompt()
+        elif self.has_class("-log"):
             self.on_log_pane_close()
         elif self._query_text or self._query_error or self.table.selection.failures_only:
             self._apply("")
-            self.query_one("#filter", Input).value = ""
+            self.filter_line.value = ""
             self._select(failures_only=False)
         else:
             self.action_clear_marks()
@@ -300,32 +307,31 @@ class FleetScreen(FleetUIScreen):
     def step_back(self) -> bool:
         """Undo one level: a prompt, the whole-screen log, a focused pane; false at the table."""
         focused = self.focused
-        if isinstance(focused, Input):
-            focused.remove_class("-open")
-            (self.table if focused.id == "filter" else self.log_view).focus()
+        if self.filter_line.is_open:
+            self.filter_line.close(self.table)
+        elif self.log_pane.prompt.is_open:
+            self.log_pane.prompt.close(self.log_view)
         elif self.has_class("-full") and not self._full_from_table:
             self.remove_class("-full")
-            self.log_view.focus()
+            self.set_focus(self.log_view)
         elif self.has_class("-full") or focused is self.log_view:
             self.on_log_pane_close()
         elif focused is self.inspector:
-            self.table.focus()
+            self.set_focus(self.table)
         else:
             return False
         return True
 
     def on_lines_view_leave(self) -> None:
         """From the inspector back to the table."""
-        self.table.focus()
+        self.set_focus(self.table)
 
     # -- filter and order ----------------------------------------------------------------------
 
     def action_filter(self) -> None:
         """Open the filter's prompt."""
         self._query_before = self._query_text
-        prompt = self.query_one("#filter", Input)
-        prompt.add_class("-open")
-        prompt.focus()
+        self.filter_line.open()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter as it is typed."""
@@ -335,20 +341,17 @@ class FleetScreen(FleetUIScreen):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Close the prompt and keep what was typed."""
         event.stop()
-        self._close_prompt(event.input)
+        self.filter_line.close(self.table)
 
     def on_key(self, event: Key) -> None:
-        """Esc in a prompt clears and closes it."""
-        prompt = self.focused
-        if event.key != "escape" or not isinstance(prompt, Input):
-            return
-        event.stop()
-        prompt.value = ""
-        self._close_prompt(prompt)
+        """Esc in the filter's line clears and closes it."""
+        if event.key == "escape" and self.filter_line.has_focus:
+            event.stop()
+            self._clear_prompt()
 
-    def _close_prompt(self, prompt: Input) -> None:
-        prompt.remove_class("-open")
-        self.table.focus()
+    def _clear_prompt(self) -> None:
+        self.filter_line.value = ""
+        self.filter_line.close(self.table)
 
     def _apply(self, text: str) -> None:
         """Filter by what is valid in the text; when nothing is, as before the prompt opened."""
@@ -367,7 +370,7 @@ class FleetScreen(FleetUIScreen):
 
     def action_show_only(self, text: str) -> None:
         """Set the filter as if it had been typed."""
-        self.query_one("#filter", Input).value = text
+        self.filter_line.value = text
         self._apply(text)
 
     def _select(
@@ -577,7 +580,7 @@ class FleetScreen(FleetUIScreen):
             self.on_log_pane_close()
             return
         self.add_class("-log")
-        self.log_view.focus()
+        self.set_focus(self.log_view)
         self.console_app.wake()
 
     def action_log_full(self) -> None:
@@ -589,7 +592,7 @@ class FleetScreen(FleetUIScreen):
             self.action_toggle_log()
             self.add_class("-full")
             self._full_from_table = True
-        self.log_view.focus()
+        self.set_focus(self.log_view)
 
     def on_log_pane_full(self) -> None:
         """The same from inside the pane."""
@@ -598,7 +601,7 @@ class FleetScreen(FleetUIScreen):
     def on_log_pane_close(self) -> None:
         """Back to the table."""
         self.remove_class("-log", "-full")
-        self.table.focus()
+        self.set_focus(self.table)
 
     def on_log_pane_copy(self, event: LogPane.Copy) -> None:
         """Copy what the pane says."""

@@ -52,7 +52,7 @@ class InstanceScreen(FleetUIScreen):
     def on_mount(self) -> None:
         """The lines scroll."""
         super().on_mount()
-        self.query_one(LinesView).focus()
+        self.set_focus(self.query_one(LinesView))
 
     async def pull(self) -> None:
         """Read the instance."""

@@ -40,7 +40,7 @@ class ListScreen(FleetUIScreen):
     def on_mount(self) -> None:
         """The lines scroll."""
         super().on_mount()
-        self.query_one(LinesView).focus()
+        self.set_focus(self.query_one(LinesView))
 
     @property
     def inner_width(self) -> int:

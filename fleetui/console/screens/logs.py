@@ -53,7 +53,7 @@ class LogsScreen(FleetUIScreen):
     def on_mount(self) -> None:
         """Keys go to the lines."""
         super().on_mount()
-        self.pane.view.focus()
+        self.set_focus(self.pane.view)
 
     @property
     def is_laid_out(self) -> bool:

@@ -44,7 +44,7 @@ class PulseScreen(FleetUIScreen):
     def on_mount(self) -> None:
         """Keys go to the list."""
         super().on_mount()
-        self.query_one(LinesView).focus()
+        self.set_focus(self.query_one(LinesView))
 
     def action_window(self) -> None:
         """Draw over the next span of time."""

@@ -35,6 +35,17 @@ def footer(scopes: Sequence[str], keymap: Keymap, *, glyphs: Glyphs, width: int)
     return pieces
 
 
+def line_footer(hints: Sequence[tuple[str, str]], glyphs: Glyphs) -> list[Piece]:
+    """Return the keys of a line that is typed into: no other key does anything now."""
+    pieces: list[Piece] = []
+    for key, word in hints:
+        pieces += [
+            (f" {key_word(key, ascii_only=glyphs.ascii_only)}", "key bold"),
+            (f" {word}  ", "dim"),
+        ]
+    return pieces
+
+
 def _back(action: Action) -> Action:
     return msgspec.structs.replace(action, footer="back")
 

@@ -23,6 +23,7 @@ from fleetui.console.palette import Piece
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.log_tabs import tabs
 from fleetui.console.widgets.log_view import GUTTERS, TAG_CELLS, LogView
+from fleetui.console.widgets.prompt import PromptLine
 from fleetui.domain.clock import Clock
 from fleetui.domain.text import sanitise
 from fleetui.store.interface import ViewerStore
@@ -69,13 +70,14 @@ class LogPane(Vertical):
         self.view = LogView(glyphs, id="log")
         self.source: LineSource | None = None
         self.title = ""
+        self.prompt = PromptLine(hints=(("enter", "go"), ("escape", "close")), id="search")
         self._prompt_for = "search"
         self._loading = False
 
     def compose(self) -> ComposeResult:
         """Title, prompt, lines."""
         yield LineBar(id="log-title")
-        yield Input(id="search", classes="prompt", compact=True)
+        yield self.prompt
         yield self.view
 
     @property
@@ -183,16 +185,14 @@ class LogPane(Vertical):
 
     def _ask(self, purpose: str) -> None:
         self._prompt_for = purpose
-        prompt = self.query_one("#search", Input)
-        prompt.placeholder = self._glyphs.plain(PROMPTS[purpose])
-        prompt.value = ""
-        prompt.add_class("-open")
-        prompt.focus()
+        self.prompt.placeholder = self._glyphs.plain(PROMPTS[purpose])
+        self.prompt.value = ""
+        self.prompt.open()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Do what the prompt was opened for."""
         event.stop()
-        self._close_prompt(event.input)
+        self.prompt.close(self.view)
         match self._prompt_for:
             case "filter":
                 self.action_show_only(event.value)
@@ -203,17 +203,13 @@ class LogPane(Vertical):
 
     def on_key(self, event: Key) -> None:
         """Esc in the prompt closes it; in the search's it also forgets the search."""
-        prompt = self.screen.focused
-        if event.key == "escape" and isinstance(prompt, Input) and prompt.id == "search":
+        if event.key == "escape" and self.prompt.is_open:
             event.stop()
+            event.prevent_default()
             if self._prompt_for == "search":
                 self.view.set_search(None)
-            self._close_prompt(prompt)
+            self.prompt.close(self.view)
             self.draw_title()
-
-    def _close_prompt(self, prompt: Input) -> None:
-        prompt.remove_class("-open")
-        self.view.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While something is typed, no key of the log acts."""
