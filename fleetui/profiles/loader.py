@@ -17,13 +17,17 @@ from typing import Any
 import msgspec
 
 from fleetui.domain.stage import Stage
-from fleetui.profiles.model import Action, Profile, ProfileError, StreamSpec
+from fleetui.profiles.model import STREAM_KINDS, Action, Profile, ProfileError, StreamSpec
 from fleetui.profiles.rules import read_rules, slow_rules
 
 OPERATOR_RULES = "rules.toml"
 
 _NAME = re.compile(r"[\w-]+\Z")
+_LONG_NUMBER = re.compile(r"\d{1000}")
 _DEEPEST = 8
+_HIGHEST_PORT = 65535
+_LARGEST = 1e18
+"""Of any figure in a profile; neither infinity nor what is no number lies below it."""
 _KEYS = {
     "name", "extends", "include", "streams", "rule", "stage_limits", "silence_limits",
     "process_names", "probe_paths", "status_port", "actions", "file_sizes", "input_bytes",
@@ -92,6 +96,16 @@ def _parse(source: _Source) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         message = f"{source.name}: {error}"
         raise ProfileError(message) from error
+    except ValueError as error:
+        numbered = enumerate(source.text.splitlines(), 1)
+        line = next((at for at, text in numbered if _LONG_NUMBER.search(text)), 1)
+        message = f"{source.name}:{line}: a number is too long: {error}"
+        raise ProfileError(message) from error
+    except RecursionError as error:
+        lines = source.text.splitlines()
+        line = max(range(len(lines)), key=lambda at: lines[at].count("[") + lines[at].count("{"))
+        message = f"{source.name}:{line + 1}: lists or tables lie too deep in each other"
+        raise ProfileError(message) from error
 
 
 def _read(source: _Source, user_folder: Path | None, chain: tuple[str, ...]) -> Profile:
@@ -132,6 +146,8 @@ def _read(source: _Source, user_folder: Path | None, chain: tuple[str, ...]) -> 
 def _settings(source: _Source, data: dict[str, Any], base: Profile) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if "streams" in data:
+        if not isinstance(data["streams"], list):
+            raise _error(source, "streams", "streams are written as [[streams]] tables")
         changes["streams"] = tuple(_stream(source, entry) for entry in data["streams"])
     for key in ("stage_limits", "silence_limits"):
         if key in data:
@@ -139,24 +155,35 @@ def _settings(source: _Source, data: dict[str, Any], base: Profile) -> dict[str,
     for key in ("process_names", "probe_paths"):
         if key in data:
             changes[key] = tuple(_words(source, data, key))
-    for key, kind in (("status_port", int), ("input_bytes", (int, float))):
+    changes.update(_figures(source, data))
+    if "actions" in data:
+        if not isinstance(data["actions"], dict):
+            raise _error(source, "actions", "actions are written as [actions.NAME] tables")
+        scripts = {name: _action(source, name, entry) for name, entry in data["actions"].items()}
+        changes["actions"] = {**base.actions, **scripts}
+    return changes
+
+
+def _figures(source: _Source, data: dict[str, Any]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    for key, kind, most in (
+        ("status_port", int, _HIGHEST_PORT),
+        ("input_bytes", (int, float), _LARGEST),
+    ):
         if key in data:
-            if not isinstance(data[key], kind) or not _is_size(data[key]):
-                raise _error(source, key, f"{key} must be a number above 0")
+            if not isinstance(data[key], kind) or not _is_size(data[key]) or data[key] > most:
+                raise _error(source, key, f"{key} must be a number above 0, at most {most:.0f}")
             changes[key] = data[key]
     if "file_sizes" in data:
         sizes = data["file_sizes"]
         if not isinstance(sizes, dict) or not all(_is_size(size) for size in sizes.values()):
             raise _error(source, "file_sizes", "file_sizes must be a table of bytes")
         changes["file_sizes"] = {name: float(size) for name, size in sizes.items()}
-    if "actions" in data:
-        scripts = {name: _action(source, name, entry) for name, entry in data["actions"].items()}
-        changes["actions"] = {**base.actions, **scripts}
     return changes
 
 
 def _is_size(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _LARGEST
 
 
 def _stream(source: _Source, entry: object) -> StreamSpec:
@@ -165,16 +192,23 @@ def _stream(source: _Source, entry: object) -> StreamSpec:
     patterns = entry.get("patterns")
     if not isinstance(entry.get("kind"), str) or not isinstance(patterns, list) or not patterns:
         raise _error(source, "streams", "a stream needs a kind and a list of patterns")
+    if entry["kind"] not in STREAM_KINDS:
+        kinds = ", ".join(sorted(STREAM_KINDS))
+        raise _error(source, entry["kind"], f"no such kind: {entry['kind']!r}; there are {kinds}")
+    if not isinstance(entry.get("copies", False), bool):
+        raise _error(source, "copies", "copies must be true or false")
     for pattern in patterns:
         if not isinstance(pattern, str) or not pattern.startswith("/") or "\n" in pattern:
             raise _error(source, str(pattern), f"{pattern!r} is not an absolute path or glob")
     stage = entry.get("stage")
-    if stage is not None and stage not in set(Stage):
-        raise _error(source, str(stage), f"no such stage: {stage!r}")
+    if stage is not None and (not isinstance(stage, str) or stage not in set(Stage)):
+        raise _error(
+            source, "stage" if not isinstance(stage, str) else stage, f"no such stage: {stage!r}"
+        )
     return StreamSpec(
         entry["kind"],
         tuple(patterns),
-        copies=bool(entry.get("copies", False)),
+        copies=entry.get("copies", False),
         stage=None if stage is None else Stage(stage),
     )
 
@@ -186,7 +220,7 @@ def _limits(source: _Source, table: object, key: str) -> dict[Stage, float]:
     for name, seconds in table.items():
         if name not in set(Stage):
             raise _error(source, name, f"{key}: no such stage: {name!r}")
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds <= 0:
+        if not _is_size(seconds):
             raise _error(source, name, f"{key}: {name} must be seconds above 0")
         limits[Stage(name)] = float(seconds)
     return limits

@@ -13,6 +13,12 @@ _MEMORY = 1 << 20
 """What one compiled expression may take, in bytes; a larger one is refused."""
 
 
+DEAR = 1_500
+"""Steps of a program, times one more than its groups: from here on the longest line may take
+hundreds of milliseconds, as RE2 falls back to following all ways at once."""
+_DEAREST = 20_000
+
+
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A compiled expression; equal texts are equal. Case never matters."""
@@ -20,6 +26,8 @@ class Expression:
     text: str
     _compiled: Any = field(compare=False, repr=False)
     _groups: tuple[tuple[str, int], ...] = field(compare=False, repr=False)
+    cost: int = field(default=0, compare=False, repr=False)
+    """How much work a byte of a line may be at worst: see `DEAR`."""
 
     def search(self, line: str) -> dict[str, str] | None:
         """Return the named groups that took part in the first match; `None` without a match."""
@@ -55,7 +63,13 @@ def compile_pattern(text: str) -> Expression:
     except UnicodeEncodeError as error:
         message = f"not a text: {error.reason}"
         raise ValueError(message) from error
+    cost = compiled.programsize * (1 + compiled.groups)
+    if cost > _DEAREST:
+        message = f"the pattern is too dear: {compiled.programsize} steps, {compiled.groups} groups"
+        raise ValueError(message)
     if compiled.search(b"") is not None:
         raise ValueError("the pattern matches the empty text, so it would match every line")
     names = sorted(compiled.groupindex.items(), key=lambda entry: entry[1])
-    return Expression(text, compiled, tuple((name.decode(), number) for name, number in names))
+    return Expression(
+        text, compiled, tuple((name.decode(), number) for name, number in names), cost
+    )

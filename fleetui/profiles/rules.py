@@ -4,8 +4,9 @@ from typing import Any
 
 from fleetui.domain.stage import Stage
 from fleetui.profiles.model import STREAM_KINDS, ProfileError, Rule
-from fleetui.profiles.patterns import compile_pattern
+from fleetui.profiles.patterns import DEAR, compile_pattern
 from fleetui.profiles.tokens import SELECTIVE, raw_tokens
+from fleetui.profiles.words import CATEGORIES, SIGNALS
 
 _KEYS = {"id", "kinds", "any", "pattern", "category", "unless", "stage", "signal", "fails"}
 
@@ -47,6 +48,8 @@ def slow_rules(rules: tuple[Rule, ...], name: str, text: str) -> tuple[str, ...]
 
 
 def _cost(rule: Rule) -> str | None:
+    if rule.pattern is not None and rule.pattern.cost > DEAR:
+        return "its pattern is large: one long line may take hundreds of milliseconds"
     if not rule.any:
         return "without literals in any, every line of its kinds is decoded and searched"
     for literal in rule.any:
@@ -66,7 +69,9 @@ def _rule_lines(text: str) -> list[int]:
     ]
 
 
-def _rule(table: dict[str, Any], *, user: bool) -> Rule:
+def _rule(table: object, *, user: bool) -> Rule:
+    if not isinstance(table, dict):
+        raise ValueError("a rule is written as a [[rule]] table")  # noqa: TRY004 - as below
     unknown = sorted(set(table) - _KEYS)
     if unknown:
         message = f"no such key: {unknown[0]}"
@@ -93,6 +98,10 @@ def _rule(table: dict[str, Any], *, user: bool) -> Rule:
     if stage is not None and stage not in set(Stage):
         message = f"no such stage: {stage!r}"
         raise ValueError(message)
+    for key, known in (("category", CATEGORIES), ("signal", SIGNALS)):
+        if key in table and table[key] not in known:
+            message = f"no such {key}: {table[key]!r}"
+            raise ValueError(message)
     return Rule(
         id=table["id"],
         kinds=frozenset(kinds),

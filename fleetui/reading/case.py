@@ -21,6 +21,8 @@ class StreamTail(msgspec.Struct, frozen=True, kw_only=True):
     last_offset: int
     last_text: SafeText
     lines: int
+    read_from: int = 0
+    """Offset since which every byte was read."""
     grown_at: float | None = None
 
 
@@ -35,6 +37,15 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     usual: str
     siblings: int
     alike: int
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """Proofs of one window (seconds) that ends at `at`, by the log and by the daemon's counter."""
+
+    by_log: int
+    by_counter: int
+    window: float
+    at: float
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +75,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     status_error: SafeText | None = None
     instance: Instance | None = None
     ssh: SshOutcome | None = None
+    loading_since: float | None = None
+    """Since when the row shows that it is being started, of an instance that had run before."""
+    counted: Counted | None = None
     restarts: tuple[float, ...] = ()
     differences: tuple[Difference, ...] = ()
     daemon_starts: tuple[DaemonStart, ...] = ()

@@ -1,7 +1,10 @@
 """Matched lines, thinned but truly counted."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from fleetui.domain.stream import Fact
 from fleetui.domain.text import SafeText
@@ -48,6 +51,16 @@ class Facts:
             bucket.first.append((self._order, fact))
         else:
             bucket.last.append((self._order, fact))
+        self._all = None
+        self.version += 1
+
+    def move(self, moved: Callable[[float], float]) -> None:
+        """Date all facts of streams anew."""
+        for bucket in self._buckets.values():
+            for kept in (bucket.first, bucket.last):
+                for place, (order, fact) in enumerate(kept):
+                    if fact.at is not None:
+                        kept[place] = (order, replace(fact, at=moved(fact.at)))
         self._all = None
         self.version += 1
 

@@ -5,6 +5,7 @@ import re
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
 from fleetui.profiles.model import Rule
+from fleetui.reading.figures import figure
 from fleetui.reading.stages import Happening
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
@@ -53,6 +54,8 @@ def happening_of(rule: Rule, fact: Fact) -> tuple[Happening, Stage | None, froze
         case "single_result" if fact.fields.get("status", "").upper() != "COMPLETED":
             return Happening.FAILED, None, frozenset({Stage.WARMUP})
         case "batch_summary" if fact.fields.get("completed") == "0":
+            return Happening.FAILED, None, frozenset({Stage.BENCH})
+        case "throughput" if figure(fact.fields.get("per_minute"), 0.0) <= 0:
             return Happening.FAILED, None, frozenset({Stage.BENCH})
     if rule.fails and rule.signal in _FAILS:
         return Happening.FAILED, None, _FAILS[rule.signal]

@@ -11,6 +11,7 @@ from fleetui.reading.facts import Facts
 from fleetui.reading.figures import figure
 from fleetui.reading.happenings import FREQUENT, happening_of
 from fleetui.reading.progress import Work
+from fleetui.reading.skew import Skew
 from fleetui.reading.stages import Happening, StageEvent, StageMachine
 from fleetui.reading.streams import Arrival, StreamReader
 
@@ -18,11 +19,14 @@ _MOST_STREAMS = 64
 _ROUNDED_SECONDS = 1.5
 """Programs that share a file may cut their times to whole seconds, and so seem to go back."""
 
+_AHEAD_SECONDS = 5.0
+"""How much later than its arrival a line may claim to be; reading and clocks are not that exact."""
+
 
 class Intake:
     """Takes the bytes of all streams of one instance.
 
-    `skew` is how far the host's clock seems to be behind ours, in seconds, at most.
+    Times of the host become ours here, once; nothing behind this door knows the host's clock.
     """
 
     def __init__(self, profile: Profile, matcher: Matcher) -> None:
@@ -34,12 +38,13 @@ class Intake:
         self._last_event: dict[str, tuple[Happening, Stage | None]] = {}
         self._last_at: dict[str, float] = {}
         self._guessed: dict[str, list[int]] = {}
+        self._placed: dict[tuple[str, int], float] = {}
         self.facts = Facts()
         self.stages = StageMachine()
         self.work = Work(profile)
         self.era: str | None = None
         self.min_rate: float | None = None
-        self.skew: float | None = None
+        self.skew = Skew()
 
     def feed(self, chunk: LogChunk, kind: str) -> None:
         """Take bytes of a stream of this kind."""
@@ -51,16 +56,15 @@ class Intake:
             stream = StreamReader(path, kind, self._matcher.for_kind(kind))
             self._streams[path] = stream
         before, stamp_before = stream.generation, stream.last_stamp
-        arrivals = stream.feed(chunk, self.skew)
+        arrivals = stream.feed(chunk, self.skew.seconds)
+        stamp = stream.last_stamp
+        if stamp is not None and stamp != stamp_before:
+            self._measure_skew(chunk.at, stamp, is_new=stream.is_followed)
         if stream.generation != before:
             self._generation_began(stream, chunk, before)
         self._read(stream, arrivals)
-        stamp = stream.last_stamp
-        if stamp is not None:
-            is_new = stream.is_followed and stamp != stamp_before
-            self._measure_skew(chunk.at - stamp, is_new=is_new)
-            if path in self._guessed:
-                self._place_guesses(path, stream)
+        if stamp is not None and path in self._guessed:
+            self._place_guesses(path, stream)
 
     def finish(self) -> None:
         """End all unfinished last lines, as nothing will follow."""
@@ -83,26 +87,57 @@ class Intake:
 
     def newest_time(self) -> float | None:
         """Return the newest time of any line or arrival."""
-        moments = [
-            moment
-            for stream in self._streams.values()
-            for moment in (stream.last_stamp, stream.grown_at)
-            if moment is not None
+        streams = self._streams.values()
+        moments = [stream.grown_at for stream in streams if stream.grown_at is not None]
+        moments += [
+            stream.last_stamp + self.skew.correction
+            for stream in streams
+            if stream.last_stamp is not None
         ]
         return max(moments, default=None)
 
-    def host_time(self, now: float) -> float:
-        """Return what the host's clock shows at `now`, when it is known to run ahead."""
-        return now - self.skew if self.skew is not None and self.skew < 0 else now
+    def _measure_skew(self, at: float, stamp: float, *, is_new: bool) -> None:
+        """Take a line's time and when it came; old files prove only that a clock is ahead."""
+        if not is_new and stamp <= at:
+            return
+        was_unknown = self.skew.seconds is None
+        self.skew.take(at, at - stamp)
+        seconds = self.skew.correction
+        if was_unknown and seconds:
+            self._move(seconds, stamp)
 
-    def _measure_skew(self, lag: float, *, is_new: bool) -> None:
-        """Take how old the newest line was when it came.
+    def _move(self, seconds: float, newest: float) -> None:
+        """Set right what was read before the clock's error was known.
 
-        The least lag is the skew, as no line comes before it is written. Old files prove only
-        that a clock is ahead.
+        What is later than the host's `newest` time was dated by its arrival, and is right.
         """
-        if is_new or lag < 0:
-            self.skew = lag if self.skew is None else min(self.skew, lag)
+
+        def moved(at: float) -> float:
+            return at + seconds if at <= newest else at
+
+        self.facts.move(moved)
+        self.work.move(moved)
+        guessed = {order for orders in self._guessed.values() for order in orders}
+        self.stages.move(moved, guessed)
+        self._placed = {key: moved(at) for key, at in self._placed.items()}
+        self._last_at = {path: moved(at) for path, at in self._last_at.items()}
+
+    def _our_time(self, stream: StreamReader, arrival: Arrival) -> float:
+        """Return when a line was written, by our clock.
+
+        No line comes before it is written, and none of a file that is followed is older than the
+        one before it: what claims so has a stray time, or its clock was just set.
+        """
+        key = (stream.path, arrival.generation)
+        before = self._placed.get(key)
+        at = arrival.at if arrival.is_guess else arrival.at + self.skew.correction
+        if at > arrival.arrived + _AHEAD_SECONDS:
+            at = arrival.arrived if before is None else before
+        at = min(at, arrival.arrived)
+        if before is not None and stream.is_followed:
+            at = max(at, before)
+        self._placed[key] = at
+        return at
 
     def _read(self, stream: StreamReader, arrivals: list[Arrival]) -> None:
         if not arrivals:
@@ -111,6 +146,7 @@ class Intake:
         for arrival in arrivals:
             if copies and self._is_copy(stream, arrival):
                 continue
+            at = self._our_time(stream, arrival)
             for rule, fields in arrival.hit.matches:
                 fact = Fact(
                     rule=rule.id,
@@ -120,13 +156,13 @@ class Intake:
                     offset=arrival.hit.offset,
                     line=arrival.hit.line,
                     text=arrival.hit.text,
-                    at=arrival.at,
+                    at=at,
                     fields=fields,
                     category=rule.category,
                 )
                 self.facts.add(rule, fact)
                 if rule.signal is not None or rule.stage is not None:
-                    self._act(stream, rule, fact, arrival)
+                    self._act(stream, rule, fact, at, arrival)
 
     def _is_copy(self, stream: StreamReader, arrival: Arrival) -> bool:
         """Tell whether another file of the kind has shown these bytes; else mark them shown."""
@@ -142,7 +178,9 @@ class Intake:
         self._copied[stream.kind] = (stream.path, *here)
         return False
 
-    def _act(self, stream: StreamReader, rule: Rule, fact: Fact, arrival: Arrival) -> None:
+    def _act(
+        self, stream: StreamReader, rule: Rule, fact: Fact, at: float, arrival: Arrival
+    ) -> None:
         signal = rule.signal
         if signal == "boot":
             self.min_rate = _positive(fact.fields.get("min_rate"), self.min_rate)
@@ -151,7 +189,7 @@ class Intake:
         elif signal == "era_budget":
             self.era = "N"
         if signal is not None:
-            self.work.take(signal, fact.fields, arrival.at, arrival.arrived)
+            self.work.take(signal, fact.fields, at, arrival.arrived)
         event = happening_of(rule, fact)
         if event is None:
             return
@@ -202,7 +240,7 @@ class Intake:
         first = stream.first_stamp
         if first is not None:
             for order in orders:
-                self.stages.date_back(order, first)
+                self.stages.date_back(order, first + self.skew.correction)
 
     def _generation_began(self, stream: StreamReader, chunk: LogChunk, before: int) -> None:
         fact = Fact(

@@ -1,6 +1,7 @@
 """The proofs under way and done, from the daemon's log."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fleetui.domain.stage import ProgressPart
@@ -10,7 +11,8 @@ _MOST_JOBS = 64
 _MOST_DONE = 8192
 _REMEMBERED = 256
 PARTITIONS = 10
-"""Partitions of a PoRep; a SnapDeals update has 16 (facts: cuzk.md section 3.1)."""
+"""Partitions of a PoRep (facts: cuzk.md section 3.1)."""
+_SNAP_PARTITIONS = 16
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ class Jobs:
         self.proved_at: deque[float] = deque(maxlen=_MOST_DONE)
         """When partitions were proved, in the order of the log."""
         self._finished: deque[str] = deque(maxlen=_REMEMBERED)
+        self._failed: deque[str] = deque(maxlen=_REMEMBERED)
 
     def take(self, signal: str, fields: dict[str, str], at: float) -> bool:
         """Take one signal of a daemon log; tell whether it was one of a job."""
@@ -70,6 +73,9 @@ class Jobs:
             self.running.clear()
             self.started_at = at
             return True
+        if signal in ("job_unreadable", "gpu_start_failed"):
+            self._fail(self._guilty(signal))
+            return True
         job_id = fields.get("job", "").strip('"')
         if not job_id:
             if signal == "job_failed":
@@ -77,15 +83,25 @@ class Jobs:
             return signal == "job_failed"
         self.has_log = True
         if signal in ("request", "job_queued"):
+            if job_id in self._failed:
+                self._failed.remove(job_id)
             self._job(job_id, fields.get("kind"), at)
         elif signal == "proof_done":
             self._finish(job_id, at)
         elif signal == "job_failed":
-            if self.running.pop(job_id, None) is not None:
-                self.failed += 1
+            self._fail(job_id)
         else:
             self._moved(signal, job_id, fields, at)
         return True
+
+    def move(self, moved: Callable[[float], float]) -> None:
+        """Date everything anew."""
+        for job in self.running.values():
+            job.queued_at, job.moved_at = moved(job.queued_at), moved(job.moved_at)
+            job.started_at = None if job.started_at is None else moved(job.started_at)
+        self.done = deque((Done(one.job_id, moved(one.at)) for one in self.done), _MOST_DONE)
+        self.proved_at = deque(map(moved, self.proved_at), _MOST_DONE)
+        self.started_at = None if self.started_at is None else moved(self.started_at)
 
     def proofs_since(self, since: float) -> int:
         """How many proofs were done at or after `since`."""
@@ -123,14 +139,16 @@ class Jobs:
             if len(self.running) >= _MOST_JOBS:
                 del self.running[next(iter(self.running))]
             job = self.running[job_id] = Job(job_id, kind or "", at, moved_at=at)
+            if job_id.startswith(("snap", "ps-snap")):
+                job.partitions = _SNAP_PARTITIONS
         if kind:
             job.kind = kind
             if kind.startswith("snap"):
-                job.partitions = 16
+                job.partitions = _SNAP_PARTITIONS
         return job
 
     def _moved(self, signal: str, job_id: str, fields: dict[str, str], at: float) -> None:
-        if job_id in self._finished:
+        if job_id in self._finished or job_id in self._failed:
             return
         job = self._job(job_id, None, at)
         job.moved_at = at
@@ -140,17 +158,43 @@ class Jobs:
         if signal == "job_dispatched":
             job.started_at = at
             job.partitions = max(1, min(int(fields.get("partitions", PARTITIONS)), 4096))
-        elif signal == "partition_synthesised" and part:
-            job.synthesised.add(int(part))
-        elif signal == "partition_proved" and part and int(part) not in job.proved:
-            job.proved.add(int(part))
-            self.proved_at.append(at)
+        elif part and len(part) < 5:
+            number = int(part)
+            if number >= job.partitions:
+                # First seen from the middle, only its partitions tell that it is no PoRep.
+                job.partitions = max(_SNAP_PARTITIONS, number + 1)
+            if signal == "partition_synthesised":
+                job.synthesised.add(number)
+            elif signal == "partition_proved" and number not in job.proved:
+                job.proved.add(number)
+                self.proved_at.append(at)
         elif signal == "job_assembled":
             job.is_assembled = True
             job.proved.update(range(job.partitions))
             if job.kind.startswith("snap") or job_id.startswith("snap-"):
                 # Snap proofs have no self-check (facts: cuzk.md section 1.2).
                 self._finish(job_id, at)
+
+    def _guilty(self, signal: str) -> str | None:
+        """Return the job that a line without a name is about, where only one can be meant.
+
+        Jobs are read in the order of the queue; on the GPU are those that have begun.
+        """
+        if signal == "job_unreadable":
+            waiting = [job for job in self.running.values() if job.started_at is None]
+            return min(waiting, key=lambda job: job.queued_at).job_id if waiting else None
+        begun = [job.job_id for job in self.running.values() if job.started_at is not None]
+        return begun[0] if len(begun) == 1 else None
+
+    def _fail(self, job_id: str | None) -> None:
+        """Count a failure once; what the job still says is no work any more."""
+        if job_id is None:
+            self.failed += 1
+        elif self.running.pop(job_id, None) is not None:
+            self.failed += 1
+            self._failed.append(job_id)
+        elif job_id not in self._failed and job_id not in self._finished:
+            self._failed.append(job_id)
 
     def _finish(self, job_id: str, at: float) -> None:
         self.running.pop(job_id, None)

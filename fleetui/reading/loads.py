@@ -1,5 +1,7 @@
 """What the daemon loads or works out before it can prove: the SRS and the PCE."""
 
+from collections.abc import Callable
+
 from fleetui.domain.stage import Progress, ProgressPart
 from fleetui.domain.text import SafeText
 from fleetui.reading.eta import from_times, progress_with
@@ -42,6 +44,10 @@ class Loads:
     def restart(self) -> None:
         """Take that the daemon starts anew."""
         self._began.clear()
+
+    def move(self, moved: Callable[[float], float]) -> None:
+        """Date everything anew."""
+        self._began = {what: moved(at) for what, at in self._began.items()}
 
     def progress(self, now: float) -> Progress | None:
         """Return the newest load under way; how long it takes is known from the last time."""

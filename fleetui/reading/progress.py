@@ -1,5 +1,7 @@
 """How far the present stage is, as told by the logs and the daemon's status."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from math import sqrt
 
 from fleetui.domain.host import Pipeline
@@ -53,6 +55,15 @@ class Work:
             self.jobs.take(signal, fields, at)
             if signal == "daemon_starting":
                 self._loads.restart()
+
+    def move(self, moved: Callable[[float], float]) -> None:
+        """Date everything anew that the log dated; `moved` says how."""
+        self.jobs.move(moved)
+        self._loads.move(moved)
+        if self.batch is not None:
+            self.batch.started_at = moved(self.batch.started_at)
+        if self.benchmark is not None:
+            self.benchmark = replace(self.benchmark, at=moved(self.benchmark.at))
 
     def progress(self, span: StageSpan | None, daemon: StatusWatch, now: float) -> Progress | None:
         """Return how far the present stage is; `None` where nothing can be counted."""

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 
 from fleetui.domain.host import DaemonStatus
 from fleetui.domain.rate import Rate, RateSource
+from fleetui.reading.daemon_starts import SLACK_SECONDS
 from fleetui.reading.jobs import Done
 
 WINDOWS = (900.0, 3600.0, 86400.0)
 SHORTEST_SECONDS = 60.0
 """A window shorter than this says nothing."""
 
+_BELIEVED_AFTER = 5
+"""After so many odd answers in a row they are what is true, and counting begins anew."""
 _HOUR = 3600.0
 
 
@@ -69,6 +72,7 @@ class StatusCounters:
         self._samples: deque[tuple[float, float, int]] = deque(maxlen=2048)
         self._base = 0
         self.restarts = 0
+        self._odd = 0
 
     def take(self, status: DaemonStatus) -> None:
         """Take one status answer."""
@@ -79,9 +83,18 @@ class StatusCounters:
             at, uptime, before = self._samples[-1]
             if status.at <= at:
                 return
-            if status.uptime_secs < uptime or self._base + total < before:
+            later = (status.at - status.uptime_secs) - (at - uptime)
+            is_restart = later > SLACK_SECONDS or status.uptime_secs < uptime
+            if later < -SLACK_SECONDS or (not is_restart and self._base + total < before):
+                # Not the daemon that was asked before, or no count: one daemon's never fall.
+                self._odd += 1
+                if self._odd < _BELIEVED_AFTER:
+                    return
+                self._base = before - total
+            elif is_restart:
                 self.restarts += 1
                 self._base = before
+            self._odd = 0
             # An unchanged count only moves the end of the last sample.
             is_same = self._base + total == before and len(self._samples) > 1
             if is_same and self._samples[-2][2] == before:

@@ -18,7 +18,7 @@ from fleetui.domain.stream import LogChunk
 from fleetui.domain.text import SafeText
 from fleetui.logs.matcher import compiled
 from fleetui.profiles.model import Profile
-from fleetui.reading.case import Case, Difference
+from fleetui.reading.case import Case, Counted, Difference
 from fleetui.reading.facts import fact_of_look
 from fleetui.reading.findings import diagnose
 from fleetui.reading.findings.siblings import traits_of
@@ -46,6 +46,7 @@ class Reader:
         self._status_error: SafeText | None = None
         self._instance: Instance | None = None
         self._row: tuple[Stage, float] | None = None
+        self._had_run = False
         self._gone_at: float | None = None
         self._ssh: SshOutcome | None = None
         self._restarts: tuple[float, ...] = ()
@@ -76,6 +77,7 @@ class Reader:
             self._row = None
         elif self._row is None or self._row[0] is not stage:
             self._row = (stage, at)
+        self._had_run = self._had_run or stage is not Stage.LOADING
         texts = () if instance.status_msg is None else (instance.status_msg,)
         self._look("vast", "vast", texts, at)
         self._changes += 1
@@ -176,7 +178,7 @@ class Reader:
             ssh=case.ssh,
             newest_byte_at=newest.grown_at if newest else None,
             newest_byte_source=newest.path if newest else None,
-            clock_skew_seconds=self._intake.skew,
+            clock_skew_seconds=self._intake.skew.seconds,
             traits=traits_of(case),
         )
 
@@ -204,6 +206,8 @@ class Reader:
             instance=self._instance,
             ssh=self._ssh,
             restarts=self._restarts,
+            loading_since=self._loading_since(spans),
+            counted=self._counted(spans, now),
             differences=self._differences,
             daemon_starts=tuple(self._daemon.starts.starts),
             stage_limits=self.profile.stage_limits,
@@ -263,12 +267,34 @@ class Reader:
             rates.append(work.benchmark.rate())
         since = self._measured_since(spans)
         if since is not None:
-            until = self._intake.host_time(self._known_until(now))
-            rates.extend(completion_rates(work.jobs.done, since, until))
+            rates.extend(completion_rates(work.jobs.done, since, self._known_until(now)))
         from_status = self._daemon.counters.rate()
         if from_status is not None:
             rates.append(from_status)
         return tuple(rates)
+
+    def _loading_since(self, spans: tuple[StageSpan, ...]) -> float | None:
+        if self._row is None or self._row[0] is not Stage.LOADING:
+            return None
+        return self._row[1] if self._had_run or spans else None
+
+    def _counted(self, spans: tuple[StageSpan, ...], now: float) -> Counted | None:
+        """Return both counts of the last hour, where both were there without a break."""
+        counters, jobs = self._daemon.counters, self._intake.work.jobs
+        rate, since = counters.rate(), self._measured_since(spans)
+        if rate is None or since is None or not jobs.has_log or not self._daemon.is_fresh(now):
+            return None
+        begin = rate.measured_at - rate.window_seconds
+        started = [start.at for start in self._daemon.starts.starts if not start.is_first]
+        breaks = [*started, *self._restarts, jobs.started_at or 0.0, since]
+        if max(breaks) > begin or self._known_until(now) < rate.measured_at:
+            return None
+        return Counted(
+            by_log=sum(begin < done.at <= rate.measured_at for done in jobs.done),
+            by_counter=rate.proofs,
+            window=rate.window_seconds,
+            at=rate.measured_at,
+        )
 
     def _known_until(self, now: float) -> float:
         """Return until when the host's logs are known: `now`, unless the connection is lost."""

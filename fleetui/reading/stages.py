@@ -6,6 +6,7 @@ followed. Inside one stream the order of its lines always holds.
 """
 
 from bisect import insort
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -83,6 +84,14 @@ class StageMachine:
                 self._events.sort()
                 self._spans = None
                 return
+
+    def move(self, moved: Callable[[float], float], kept: Collection[int]) -> None:
+        """Date all events anew but those of the orders in `kept`."""
+        self._events = sorted(
+            event if event.order in kept else replace(event, at=moved(event.at))
+            for event in self._events
+        )
+        self._spans = None
 
     @property
     def spans(self) -> tuple[StageSpan, ...]:

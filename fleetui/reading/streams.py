@@ -40,6 +40,7 @@ class StreamReader:
         self.gaps = 0
         self.grown_at: float | None = None
         self._next = 0
+        self._read_from = 0
         self._is_partial = False
         self._is_followed = False
         self._stamp_before: float | None = None
@@ -109,6 +110,7 @@ class StreamReader:
             last_offset=tail.offset if tail else self._next,
             last_text=strip_line(tail.raw if tail else b""),
             lines=self._scanner.lines,
+            read_from=self._read_from,
             grown_at=self.grown_at,
         )
 
@@ -123,7 +125,7 @@ class StreamReader:
         """Go on at an offset whose line is not known; half a line proves nothing."""
         line = self._scanner.lines + 1 if offset > self._next else 1
         stamp = self._scanner.last_stamp if offset > self._next else None
-        self._next = offset
+        self._next = self._read_from = offset
         self._is_partial = offset > 0
         self._scanner = Scanner(self._matcher, offset=offset, line=line)
         if stamp is not None:

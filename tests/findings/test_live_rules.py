@@ -22,12 +22,13 @@ from fleetui.domain.host import (
 )
 from fleetui.domain.instance import Instance
 from fleetui.domain.stage import Progress, Stage, StageSpan
-from fleetui.domain.stream import Fact
+from fleetui.domain.stream import Fact, LogChunk, StreamId
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.profiles.loader import load
-from fleetui.reading.case import Case, StreamTail
+from fleetui.reading.case import Case, Counted, StreamTail
 from fleetui.reading.daemon_starts import DaemonStart, DaemonStarts
 from fleetui.reading.findings import diagnose
+from fleetui.reading.reader import Reader
 
 NOW = 1_800_000_000.0
 CUZK = load("cuzk")
@@ -271,6 +272,53 @@ def row(**fields: Any) -> Instance:  # noqa: ANN401 - any field
 )  # fmt: skip
 def test_rows_of_the_api(instance: Instance, category: str | None) -> None:
     assert first(diagnose(case(Stage.LOADING, instance=instance))) == category
+
+
+def test_an_instance_that_was_started_again_has_not_waited_since_its_contract() -> None:
+    loading = row(actual_status="loading", intended_status="running", start_date=NOW - 90_000)
+    reader = Reader(CUZK, 7)
+    reader.observe_row(loading, NOW - 100)
+    assert first(reader.reading(NOW).findings) == "vast_not_starting"
+    for status in ("running", "stopped"):
+        reader.observe_row(row(actual_status=status), NOW - 1000)
+        reader.observe_row(loading, NOW - 500)
+        assert reader.reading(NOW).findings == ()
+        (finding,) = reader.reading(NOW + 600).findings
+        assert (finding.category, "for 18 minutes" in finding.summary) == (
+            "vast_not_starting",
+            True,
+        )
+    restarted = Reader(CUZK, 7)
+    chunk = LogChunk(
+        stream=StreamId(7, "/tmp/cuzk.log"), generation=1, offset=0, at=NOW - 200,
+        data=b"INFO cuzk_core::scheduler: job enqueued job_id=ps-1 proof_kind=porep-c2\n",
+    )  # fmt: skip
+    restarted.feed(chunk, "daemon")
+    restarted.observe_row(loading, NOW - 100)
+    assert restarted.reading(NOW).findings == ()
+
+
+def test_a_fetch_that_was_first_seen_at_its_end_is_not_incomplete() -> None:
+    complete = fact("mark.params_complete", kind="setup", line=9)
+    cut = msgspec.structs.replace(tail("setup", "x", 5.0), read_from=4000)
+    assert diagnose(case(Stage.PARAMS_DONE, facts=(complete,), tails=(cut,))) == ()
+    begun = (fact("mark.fetch_argument", kind="setup", line=2), complete)
+    for facts, tails in ((begun, (cut,)), ((complete,), (tail("setup", "x", 5.0),))):
+        found = diagnose(case(Stage.PARAMS_DONE, facts=facts, tails=tails))
+        assert first(found) == "params_incomplete"
+
+
+@pytest.mark.parametrize(
+    ("by_log", "by_counter", "window", "disagree"),
+    [(60, 59, 3600, False), (60, 40, 3600, True), (0, 15, 3600, True), (0, 15, 600, False),
+     (0, 3, 3600, False)],
+)  # fmt: skip
+def test_a_log_and_a_counter_that_disagree_are_told(
+    by_log: int, by_counter: int, window: float, disagree: bool
+) -> None:
+    counted = Counted(by_log=by_log, by_counter=by_counter, window=window, at=NOW)
+    found = diagnose(case(Stage.RUNNING, counted=counted))
+    assert first(found) == ("rates_disagree" if disagree else None)
 
 
 @pytest.mark.parametrize(

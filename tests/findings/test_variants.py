@@ -17,7 +17,7 @@ OWN: list[dict[str, Any]] = [
     for path in sorted((DATA / "variants").glob("*.json"))
     for case in json.loads(path.read_text())
 ]
-NEED_PROBES = {"config_drift", "disk_shortfall_risk", "stage_deadline_risk"}
+NEED_PROBES = {"config_drift", "disk_shortfall_risk", "stage_deadline_risk", "rates_disagree"}
 
 
 @pytest.mark.parametrize("case", PUBLIC + OWN, ids=lambda case: str(case["id"]))

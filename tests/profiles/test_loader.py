@@ -11,6 +11,8 @@ from fleetui.domain.stage import Stage
 from fleetui.profiles.loader import load
 from fleetui.profiles.model import ProfileError, glob_covers
 from fleetui.profiles.patterns import compile_pattern
+from fleetui.profiles.words import CATEGORIES, SIGNALS
+from fleetui.reading.findings.vocabulary import CATEGORIES as VOCABULARY
 
 RULE = """
 [[rule]]
@@ -18,6 +20,7 @@ id = "mine"
 kinds = ["bench"]
 any = ["hello world"]
 """
+STREAM = '[[streams]]\nkind = "log"\npatterns = ["/tmp/x"]\n'
 
 
 def test_the_prover_profile_is_whole() -> None:
@@ -124,6 +127,20 @@ def test_bad_rules_are_refused(tmp_path: Path, addition: str, said: str) -> None
         ('[actions.x]\nfile = "missing.sh"', "action x"),
         ("status_port = true", "status_port must be a number"),
         (RULE + RULE, ":7: rule mine: the id is used twice"),
+        ("\nrule = [1]", ":1: rule 1: a rule is written as a [[rule]] table"),
+        ("\nstreams = 5", ":2: streams are written as [[streams]] tables"),
+        ("\nactions = 5", ":2: actions are written as"),
+        (STREAM + 'stage = ["boot"]', ":4: no such stage: ['boot']"),
+        (STREAM.replace("log", "lgo"), ":2: no such kind: 'lgo'"),
+        (STREAM + 'copies = "no"', ":4: copies must be true or false"),
+        ("\nx = " + "[" * 5000, ":2: lists or tables lie too deep"),
+        ("\nx = " + "1" * 5000, ":2: a number is too long"),
+        ("[stage_limits]\nbench = nan", ":2: stage_limits: bench must be seconds above 0"),
+        ("[silence_limits]\nbench = inf", ":2: silence_limits: bench must be seconds above 0"),
+        ("input_bytes = inf", ":1: input_bytes must be a number above 0"),
+        ("status_port = 1000000000000", ":1: status_port must be a number above 0, at most 65535"),
+        (RULE + 'category = "disk_ful"', ":2: rule mine: no such category: 'disk_ful'"),
+        (RULE + 'signal = "proof_dun"', ":2: rule mine: no such signal: 'proof_dun'"),
     ],
 )
 def test_bad_files_are_refused_with_a_place(tmp_path: Path, text: str, said: str) -> None:
@@ -213,3 +230,18 @@ def test_globs_stay_inside_one_folder() -> None:
     assert not glob_covers("/tmp/*.log", "/tmp/a/b.log")
     assert not glob_covers("/tmp/?.log", "/tmp/ab.log")
     assert not glob_covers("/tmp/a.log", "/tmp/axlog")
+
+
+def test_the_words_of_rules_are_those_that_mean_something() -> None:
+    assert set(CATEGORIES) == set(VOCABULARY)
+    assert {rule.signal for rule in load("cuzk").rules if rule.signal} == SIGNALS
+
+
+def test_a_pattern_that_is_linear_but_very_slow_is_refused_or_reported(tmp_path: Path) -> None:
+    many = "|".join(f"(?P<g{number}>[a-z]+ .*{number}z)" for number in range(90))
+    (tmp_path / "own.toml").write_text(RULE + f"pattern = '{many}'")
+    with pytest.raises(ProfileError, match=r"own\.toml:2: rule mine: the pattern is too dear"):
+        load(tmp_path / "own.toml")
+    (tmp_path / "own.toml").write_text(RULE + "pattern = '(a{1,30}){1,30}b'")
+    (said,) = load(tmp_path / "own.toml").warnings
+    assert "own.toml:2: rule mine: slow: its pattern is large" in said

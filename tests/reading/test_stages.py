@@ -431,3 +431,26 @@ def test_a_failed_benchmark_does_not_run_past_its_time() -> None:
     life = to_bench().say(448, "daemon", READY).say(500, "bench", "Error: something broke")
     life.say(505, "setup", "[entrypoint] {t} benchmark.sh exited with error (code 1)")
     assert [finding.category for finding in life.at(8000).findings] == ["bench_script_failed"]
+
+
+def test_a_rate_of_zero_is_a_failed_benchmark_even_after_a_restart() -> None:
+    life = lost_in_the_benchmark()
+    life.say(603, "bench", "completed:     0").say(603, "bench", "failed:        12")
+    life.say(604, "bench", "throughput:    0.0 proofs/min (0s/proof)")
+    life.say(605, "setup", "[entrypoint] {t} benchmark.sh exited with error (code 1)")
+    assert life.at(650).stage is Stage.FAILED
+    life.reader.observe_restart(T0 + 700)
+    life.say(705, "daemon", STARTING).say(730, "daemon", READY)
+    for second in (740, 9000):
+        reading = life.at(second)
+        assert reading.stage is Stage.FAILED
+        assert [finding.category for finding in reading.findings] == [
+            "bench_script_failed",
+            "prover_lost",
+        ]
+
+
+def test_a_finished_benchmark_does_not_run_past_its_time_either() -> None:
+    life = to_bench().say(900, "bench", "throughput:    0.5 proofs/min (120s/proof)")
+    life.say(950, "daemon", STARTING).say(960, "daemon", READY)
+    assert [finding.category for finding in life.at(9000).findings] == []

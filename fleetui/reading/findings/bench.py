@@ -7,9 +7,13 @@ from fleetui.domain.rate import RateSource
 from fleetui.domain.stage import Outcome, Stage, StageSpan
 from fleetui.domain.stream import Fact
 from fleetui.reading.figures import figure
-from fleetui.reading.findings.clues import Clues, make, proof_of, quote, tail_proof
+from fleetui.reading.findings.clues import Clues, make, proof_of, quote, remark, tail_proof
 from fleetui.reading.stages import standing
 
+_COMPARED_SECONDS = 900.0
+_COMPARED_PROOFS = 3
+_COMPARED_PART = 0.2
+"""A difference up to so many proofs, or this part of them, is what is just being done."""
 _STAGES = frozenset(
     {Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART, Stage.BENCH}
 )
@@ -20,6 +24,7 @@ def look(clues: Clues) -> Iterator[Finding]:
     yield from _rate(clues)
     yield from _failed(clues)
     yield from _overdue(clues)
+    yield from _disagreeing(clues)
 
 
 def measured(clues: Clues) -> tuple[float, Fact | None] | None:
@@ -126,6 +131,26 @@ def _said(clues: Clues) -> str:
     return "" if tail is None else f"; its last words: {quote(tail.last_text)}"
 
 
+def _disagreeing(clues: Clues) -> Iterator[Finding]:
+    """Hold the daemon's counter against its log; it counts before the self-check."""
+    counted = clues.case.counted
+    if counted is None or counted.window < _COMPARED_SECONDS:
+        return
+    most = max(counted.by_log, counted.by_counter)
+    if abs(counted.by_log - counted.by_counter) <= max(_COMPARED_PROOFS, _COMPARED_PART * most):
+        return
+    minutes = f"{counted.window / 60.0:.0f} minutes"
+    yield make(
+        "rates_disagree",
+        evidence=[
+            remark("status", f"{counted.by_counter} proofs counted in {minutes}", counted.at)
+        ],
+        confidence=0.7,
+        summary=f"In {minutes} the daemon's log told of {counted.by_log} good proofs, but its "
+        f"counter rose by {counted.by_counter}",
+    )
+
+
 def _overdue(clues: Clues) -> Iterator[Finding]:
     case = clues.case
     limit = case.stage_limits.get(Stage.BENCH)
@@ -147,6 +172,10 @@ def _overdue(clues: Clues) -> Iterator[Finding]:
     ]
     begun = max(begins) if begins else min(starts, default=None)
     if begun is None or case.now - begun <= limit:
+        return
+    if any(
+        span.stage is Stage.BENCH_DONE and (span.started_at or 0.0) > begun for span in case.spans
+    ):
         return
     minutes = (case.now - begun) / 60.0
     yield make(

@@ -155,6 +155,8 @@ def _incomplete(clues: Clues) -> Iterator[Finding]:
     on_disk = any(state.path.endswith(".params") and state.size > 1 << 30 for state in listed or ())
     if complete is None or present or on_disk or clues.rule("mark.params_trusted"):
         return
+    if not _saw_begin(clues, complete):
+        return
     bare = next(
         (
             fact
@@ -177,6 +179,14 @@ def _incomplete(clues: Clues) -> Iterator[Finding]:
         summary=f"The parameter fetch says it is complete, but no .params file was fetched{why}; "
         f"{len(small)} small file(s) were",
     )
+
+
+def _saw_begin(clues: Clues, complete: Fact) -> bool:
+    """Whether the fetch was read from its begin: first seen in its middle it proves nothing."""
+    begun = clues.rule("mark.fetch_argument", "setup.label")
+    if any(fact.source == complete.source and is_after(complete, fact) for fact in begun):
+        return True
+    return not any(tail.source == complete.source and tail.read_from for tail in clues.case.tails)
 
 
 def _input(clues: Clues) -> Iterator[Finding]:

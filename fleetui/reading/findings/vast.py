@@ -90,9 +90,11 @@ def _message(instance: Instance, *, wanted: bool) -> Iterator[Finding]:
 
 
 def _slow_start(clues: Clues, instance: Instance) -> Iterator[Finding]:
-    if instance.start_date is None:
+    # The row's date is that of the contract: one that had run waits since it was started again.
+    since = clues.case.loading_since or instance.start_date
+    if since is None:
         return
-    waited = clues.case.now - instance.start_date
+    waited = clues.case.now - since
     if waited < _START_LIMIT_SECONDS:
         return
     status = instance.actual_status or "no status yet"

@@ -1,0 +1,80 @@
+"""Jobs of the daemon's log: failures, late lines, kinds."""
+
+import pytest
+
+from fleetui.logs.matcher import Matcher
+from fleetui.profiles.loader import load
+from fleetui.reading.jobs import Jobs
+from fleetui.reading.proof_input import ProofInput
+
+MATCHER = Matcher(load("cuzk").rules)
+
+
+def told(*lines: str) -> Jobs:
+    jobs = Jobs()
+    for second, line in enumerate(lines):
+        for rule, fields in MATCHER.match("daemon", line):
+            if rule.signal is not None:
+                jobs.take(rule.signal, fields, float(second))
+    return jobs
+
+
+def queued(job: str, kind: str = "porep-c2") -> str:
+    return f"INFO cuzk_core::scheduler: job enqueued job_id={job} proof_kind={kind}"
+
+
+def dispatched(job: str, count: int = 10) -> str:
+    return f"INFO dispatching per-partition synthesis job_id={job} num_partitions={count}"
+
+
+def proved(job: str, partition: int) -> str:
+    return f"INFO partition GPU prove complete job_id={job} partition={partition} gpu_ms=3000"
+
+
+FAILED = "ERROR partition GPU proving failed error=x job_id=a partition=3"
+
+
+def test_a_failed_job_does_not_come_back_with_its_next_partition() -> None:
+    jobs = told(queued("a"), dispatched("a"), proved("a", 1), FAILED, proved("a", 4))
+    assert (jobs.parts(), jobs.failed) == ((), 1)
+    again = told(queued("a"), FAILED, proved("a", 4), FAILED, queued("a"), proved("a", 1))
+    assert [part.done for part in again.parts()] == [1.0]
+    assert again.failed == 1
+
+
+def test_a_job_whose_input_cannot_be_read_leaves_the_queue() -> None:
+    jobs = told(
+        queued("a"), dispatched("a"), queued("b"), queued("c"),
+        "ERROR Phase 7: C1 parse/SRS load failed error=bad",
+    )  # fmt: skip
+    assert [part.name for part in jobs.parts()] == ["a", "c"]
+    assert jobs.failed == 1
+
+
+@pytest.mark.parametrize(("others", "left"), [(0, []), (1, ["a", "b"])])
+def test_a_failed_start_on_the_gpu_ends_the_only_job_it_can_mean(
+    others: int, left: list[str]
+) -> None:
+    lines = [queued("a"), dispatched("a"), *[queued("b"), dispatched("b")][: others * 2]]
+    jobs = told(*lines, "ERROR GPU prove start failed error=cuda", proved("b", 1)[: others * 99])
+    assert [part.name for part in jobs.parts()] == left
+    assert jobs.failed == 1
+
+
+@pytest.mark.parametrize("job", ["snap-1-2-3", "ps-snap-1", "0d0e-unknown"])
+def test_a_snap_deal_seen_from_the_middle_has_all_its_partitions(job: str) -> None:
+    (part,) = told(*(proved(job, number) for number in range(12))).parts()
+    assert (part.done, part.total) == (12, 16)
+
+
+def test_the_meter_of_curl_is_read() -> None:
+    line = " 40 57.2M   40 23.1M    0     0  15.1M      0  0:00:03  0:00:01  0:00:02 15.1M"
+    ((rule, fields),) = MATCHER.match("bench", line)
+    assert (rule.id, rule.signal) == ("bench.c1_meter", "input_progress")
+    proof_input = ProofInput()
+    proof_input.take("input_progress", fields, 5.0)
+    progress = proof_input.progress(60e6, 6.0)
+    assert progress is not None
+    assert (progress.done, progress.per_second) == (24e6, 15.1 * 2**20)
+    unknown = "  0     0    0     0    0     0      0      0 --:--:--  0:00:01 --:--:--     0"
+    assert [rule.id for rule, _ in MATCHER.match("bench", unknown)] == ["bench.c1_meter"]
