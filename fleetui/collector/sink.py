@@ -78,7 +78,13 @@ class HostSink:
 
     def probe(self, sections: Mapping[str, str], at: float) -> None:
         """Take the answers of the host's tools."""
-        probe = parse_probe(sections, at)
+        try:
+            probe = parse_probe(sections, at)
+        except Exception as unreadable:  # noqa: BLE001 - what a host prints must not cut its link
+            text = f"a look at the host cannot be read: {unreadable!r}"
+            self._tell(Event(at=at, kind="log", text=sanitise(text), instance_id=self._instance_id))
+            self.changed = True
+            return
         self._reader.observe_probe(probe)
         self.changed = True
 
@@ -88,8 +94,8 @@ class HostSink:
         if body is not None:
             try:
                 status = parse_status(body, at)
-            except ValueError as unreadable:
-                error = sanitise(str(unreadable))
+            except Exception as unreadable:  # noqa: BLE001 - as above
+                error = sanitise(str(unreadable) or repr(unreadable))
         if status is not None:
             self.daemon_status = status
         self._reader.observe_status(status, error, at)

@@ -13,6 +13,7 @@ LINGER_SECONDS = 45.0
 """A finished job stays listed for 30 s; longer means that it failed without saying so."""
 
 _MOST_PIPELINES = 256
+_MOST_PROOFS = 1 << 40
 _STUCK_SECONDS = 600.0
 
 
@@ -27,7 +28,7 @@ def parse_status(body: bytes, at: float) -> DaemonStatus:
         raise ValueError(message)
     try:
         raw: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         head = sanitise(body[:80])
         message = f"the status answer is not JSON ({error}): {head!r}"
         raise ValueError(message) from error
@@ -39,13 +40,19 @@ def parse_status(body: bytes, at: float) -> DaemonStatus:
         raise ValueError(message)
     try:
         status = decode(body, DaemonStatus)
-    except msgspec.ValidationError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         message = f"the status answer has another shape: {error}"
         raise ValueError(message) from error
     uptime = status.uptime_secs
     if not 0 <= uptime < 1e10:
         message = f"the status answer has an impossible uptime: {uptime}"
         raise ValueError(message)
+    counters = status.counters
+    counts = {"total_completed": counters.total_completed, "total_failed": counters.total_failed}
+    for name, count in counts.items():
+        if not 0 <= count < _MOST_PROOFS:
+            message = f"the status answer has an impossible {name}: {count}"
+            raise ValueError(message)
     pipelines = tuple(
         sorted(
             (_clean(pipeline) for pipeline in status.pipelines[:_MOST_PIPELINES]),

@@ -164,6 +164,11 @@ def test_names_from_the_daemon_are_made_safe() -> None:
         (b'{"uptime_secs": -1}', "impossible uptime"),
         (b'{"uptime_secs": 1, "pipelines": {"a": 1}}', "another shape"),
         (b" " * 2_000_000, "more than"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"uptime_secs": 1, "x": ' + b"[" * 100_000, "not JSON"),
+        (body(counters={"total_failed": -3}), "impossible total_failed: -3"),
+        (body(counters={"total_completed": -1}), "impossible total_completed: -1"),
+        (body(counters={"total_completed": 10**15}), "impossible total_completed"),
     ],
 )
 def test_a_bad_answer_is_refused_with_its_reason(answer: bytes, said: str) -> None:
@@ -189,6 +194,32 @@ def test_counters_go_on_over_a_restart() -> None:
     assert counters.restarts == 1
     assert rate is not None
     assert (rate.proofs, rate.window_seconds, rate.proofs_per_hour) == (9, 1200.0, 27.0)
+
+
+def test_a_count_that_falls_without_a_restart_is_not_counted() -> None:
+    counters = StatusCounters()
+    for number in range(61):
+        total = 20 if number % 2 else 0
+        answer = body(uptime_secs=1000 + number * 60, counters={"total_completed": total})
+        counters.take(parse_status(answer, number * 60.0))
+    rate = counters.rate()
+    assert rate is not None
+    assert (counters.restarts, rate.proofs) == (0, 20)
+    for number in range(61, 81):
+        answer = body(uptime_secs=1000 + number * 60, counters={"total_completed": number - 61})
+        counters.take(parse_status(answer, number * 60.0))
+    assert counters.completed_since(62 * 60.0) in range(14, 20)
+
+
+def test_answers_of_two_daemons_in_turn_are_no_proofs() -> None:
+    counters = StatusCounters()
+    for number in range(60):
+        uptime, total = (9000, 500) if number % 2 else (90, 7)
+        answer = body(uptime_secs=uptime + number * 60, counters={"total_completed": total})
+        counters.take(parse_status(answer, number * 60.0))
+    rate = counters.rate()
+    assert rate is not None
+    assert (counters.restarts, rate.proofs) == (0, 0)
 
 
 @given(
