@@ -175,3 +175,11 @@ def test_an_overlong_redraw_is_cut_and_what_follows_keeps_its_place() -> None:
             ("done", 1, 0),
             ("pipe", 2, len(head) + len(PARTITION) + 2),
         ]
+
+
+def test_what_comes_long_after_an_overlong_redraw_keeps_its_place() -> None:
+    parts = [b"x" * 200_000, b"x" * 70_000 + b"\n", b"nothing\n", b"nothing\nbroken pipe\n"]
+    ((_, line, offset, *_),) = quickly(parts)
+    assert (line, offset) == (4, b"".join(parts).index(b"broken"))
+    ((_, line, offset, *_),) = quickly([*parts[:3], b"broken ", b"pipe\n"])
+    assert (line, offset) == (3, len(b"".join(parts[:3])))
