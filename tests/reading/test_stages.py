@@ -454,3 +454,35 @@ def test_a_finished_benchmark_does_not_run_past_its_time_either() -> None:
     life = to_bench().say(900, "bench", "throughput:    0.5 proofs/min (120s/proof)")
     life.say(950, "daemon", STARTING).say(960, "daemon", READY)
     assert [finding.category for finding in life.at(9000).findings] == []
+
+
+def test_a_restart_on_request_after_a_failed_warm_up_leaves_it_failed() -> None:
+    life = to_failed_warm_up()
+    assert life.at(310).stage is Stage.FAILED
+    life.reader.observe_restart(T0 + 400)
+    life.say(403, "daemon", STARTING).say(430, "daemon", READY)
+    for second in (440, 9000):
+        assert life.at(second).stage is Stage.FAILED
+        assert life.stages()[-2:] == [("warmup", 1, "failed"), ("daemon_restart", 1, "done")]
+        found = [(one.category, one.severity) for one in life.at(second).findings]
+        assert found == [
+            ("bench_script_failed", Severity.CRITICAL),
+            ("prover_lost", Severity.WARNING),
+        ]
+    life.say(9100, "setup", BOOT).say(9101, "setup", FETCH)
+    assert life.at(9102).stage is Stage.PARAM_FETCH
+
+
+def to_failed_warm_up() -> Life:
+    return (
+        Life()
+        .say(1, "setup", BOOT)
+        .say(199, "setup", PARAM_OK)
+        .say(200, "setup", COMPLETE)
+        .say(201, "setup", "[entrypoint] {t} Starting benchmark (proofs=12 concurrency=3)")
+        .say(210, "daemon", STARTING)
+        .say(220, "daemon", READY)
+        .say(240, "bench", SUBMIT)
+        .say(300, "bench", LOST)
+        .say(300, "bench", "Caused by: error reading a body from connection: h2 protocol")
+    )
