@@ -1,5 +1,6 @@
 """What many hosts have at once, and what only the odd ones have."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,12 @@ def test_the_input_server_is_down() -> None:
     assert SHARED_CAUSES["input_download_failed"] in found.finding.summary
     assert found.finding.evidence[0].source == "instance 0 /tmp/b.log"
     assert found.finding.signature.startswith("fleet|")
+
+
+def test_what_is_over_is_no_fault_of_the_fleet() -> None:
+    gone = msgspec.structs.replace(sighting(0).finding, over=True)
+    past = [Sighting(number, gone, NOW - 60.0) for number in range(40)]
+    assert fleet_findings(past, fleet(100), now=NOW) == ()
 
 
 def test_the_same_over_days_is_no_fault_of_the_fleet() -> None:

@@ -49,7 +49,7 @@ def fleet_findings(
     """
     by_category: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in sightings:
-        if sighting.finding.severity is not Severity.INFO:
+        if sighting.finding.severity is not Severity.INFO and not sighting.finding.over:
             by_category[sighting.finding.category].append(sighting)
     found = [
         fleet_finding
