@@ -163,7 +163,10 @@ def _loss_of_accepting(subject: Subject | None) -> list[str]:
     detail = (
         subject.reading.ssh.detail if subject and subject.reading and subject.reading.ssh else ""
     )
+    ssh = subject.reading.ssh if subject and subject.reading else None
+    shown = ssh.other_key if ssh else None
     return [
+        f"accepts: {shown}" if shown else "the fingerprint it shows is not known here",
         "the host shows another key than the one bound to this instance",
         str(detail or ""),
         "that is harmless only if you know why: a recycle, a new image, a re-made container",

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import msgspec
 from textual.binding import BindingType
 from textual.dom import DOMNode
+from textual.events import Key
+from textual.widgets import Input
 
 from fleetui.console.arranging import GROUPINGS
 from fleetui.console.binding import bindings_map, call_of
@@ -155,6 +157,15 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
         """Take keys once the fleet is drawn."""
         return self.fleet_screen in self.screen_stack and self.fleet_screen.is_laid_out
 
+    def on_key(self, event: Key) -> None:
+        """Say why a key that acts does nothing when read-only."""
+        screen = self.screen
+        if isinstance(screen, FleetUIScreen) and not isinstance(screen.focused, Input):
+            scopes = (screen.scope, *screen.scopes)
+            for action in self.keymap.withheld:
+                if event.key in action.keys and action.scope in scopes:
+                    self.say(f"read-only: {action.command} is not to be had here")
+
     # -- the loops: each owned here, named, and ended with the app -----------------------------
 
     async def _follow(self) -> None:
@@ -168,6 +179,7 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
                         view = await self.store.fleet()
                 if self.frozen:
                     self.behind = len(view.rows)
+                    self.state.look_alive(view)
                 else:
                     changed = self.state.apply(view)
                 self._tell(changed)
@@ -374,6 +386,7 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
     def action_freeze(self) -> None:
         """Let the screen stand still, or catch up."""
         self.frozen = not self.frozen
+        self.state.freeze(still=self.frozen)
         self.behind = 0
         self._draw_again()
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 COLLECTOR_GONE_SECONDS = 5.0
 """So long nobody must hold the lease before this console starts a collector."""
+COLLECTOR_STARTS_SECONDS = 20.0
+"""So long a collector that was started may take to say its first word."""
 COLLECTOR_AGAIN_SECONDS = 60.0
 """Pause between two tries to start one."""
 
@@ -26,10 +28,14 @@ class CollectorWatch:
         self._start = start
         self._started_at = time.monotonic() if tried else float("-inf")
         self._collector_gone_at: float | None = None
+        # Whoever opened this console has just looked for a collector, or started one.
+        self._starts_until = time.monotonic() + COLLECTOR_STARTS_SECONDS
+        app.state.collector_starting = start is not None and not tried
 
     async def look_after(self) -> None:
         """Start a collector when none has been there for a while."""
         state = self._app.state
+        state.collector_starting &= time.monotonic() < self._starts_until
         gone = state.loaded and not state.lease_held
         waited = time.monotonic() - self._started_at
         if gone and self._start is not None and waited > COLLECTOR_AGAIN_SECONDS:
@@ -45,6 +51,8 @@ class CollectorWatch:
         if self._start is None:
             return
         self._started_at = time.monotonic()
+        self._starts_until = self._started_at + COLLECTOR_STARTS_SECONDS
+        self._app.state.collector_starting = True
         self._app.work(self._try(self._start), "collector", "collector")
 
     async def _try(self, start: Callable[[], Awaitable[str]]) -> None:
@@ -53,6 +61,7 @@ class CollectorWatch:
         if not trouble:
             self._app.say("a collector runs")
             return
+        self._app.state.collector_starting = False
         screen = self._app.screen
         if isinstance(screen, WelcomeScreen):
             screen.notice = trouble

@@ -6,6 +6,7 @@ import msgspec
 
 from fleetui.console import figures
 from fleetui.console.fitting import fit
+from fleetui.console.fleet_state import out_of_sight
 from fleetui.console.glyphs import SSH_WORDS, STAGE_TONES, STAGE_WORDS, Glyphs
 from fleetui.console.palette import Piece
 from fleetui.domain.finding import Severity
@@ -73,9 +74,11 @@ def _stage(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
     if row.acting:
         word = scene.glyphs.plain(row.acting)
         return [(fit(f"{scene.glyphs['busy']} {word}", width), "warn bold")]
-    tone = STAGE_TONES.get(row.stage, "busy")
+    unseen = out_of_sight(row, scene.now, scene.speed)
+    tone = "faint" if unseen else STAGE_TONES.get(row.stage, "busy")
     again = f" #{row.attempt}" if row.attempt > 1 else ""
-    text = f"{scene.glyphs.stage(row.stage)} {STAGE_WORDS[row.stage]}"
+    sign = scene.glyphs["off"] if unseen else scene.glyphs.stage(row.stage)
+    text = f"{sign} {STAGE_WORDS[row.stage]}" + ("?" if unseen else "")
     # The count is never cut: rather the word.
     room = width - len(again)
     if len(text) > room >= 4:
@@ -117,6 +120,8 @@ def _rate(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
     else:
         tone = "ok" if row.min_rate is not None else "text"
     value = ("<" if tone == "bad" else "") + value
+    if out_of_sight(row, scene.now, scene.speed):
+        tone = "faint"
     # The minimum is set left in a field of its own so that the figures stay aligned.
     room = 5 if width >= 11 else 0
     pieces = [(fit(scene.glyphs.plain(value), width - room, right=True), tone)]

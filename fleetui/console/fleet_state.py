@@ -6,6 +6,7 @@ import msgspec
 
 from fleetui.domain.clock import Clock
 from fleetui.domain.finding import Severity
+from fleetui.domain.host import SshState
 from fleetui.domain.instance import Walk, WalkOutcome
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText, sanitise
@@ -15,6 +16,19 @@ MISSED_WALK_SECONDS = 60.0
 """Real seconds without a complete API walk after which rows count as stale."""
 COLLECTOR_SILENCE_SECONDS = 15.0
 """Real seconds without a word of the collector after which it counts as absent."""
+
+
+OUT_OF_SIGHT_SECONDS = 300.0
+"""Real seconds without a log byte after which a row without SSH tells the past."""
+_SIGHTED = frozenset({SshState.CONNECTED, SshState.CONNECTING, SshState.NONE})
+
+
+def out_of_sight(row: FleetRow, now: float, speed: float) -> bool:
+    """Tell whether what a row says of its work was read too long ago over a link that is lost."""
+    newest = row.newest_byte_at
+    if row.ssh in _SIGHTED or newest is None:
+        return False
+    return now - newest > OUT_OF_SIGHT_SECONDS * speed
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -45,6 +59,9 @@ class FleetState:
         self.write_trouble: SafeText | None = None
         """Why the store takes nothing (a full disk); reading may go on meanwhile."""
         self.acting: dict[int, SafeText] = {}
+        self.collector_starting = False
+        """Whether a collector that was just started may still be on its way."""
+        self._still_at: float | None = None
 
     def apply(self, view: FleetView) -> set[int]:
         """Take a view in; returns the ids whose row is new, changed or removed."""
@@ -64,11 +81,23 @@ class FleetState:
         self.revision = view.revision
         self.last_walk = view.last_walk
         self.last_complete_walk = view.last_complete_walk
+        self.loaded = True
+        self.look_alive(view)
+        return changed
+
+    def look_alive(self, view: FleetView) -> None:
+        """Take in of a view only what tells whether anybody watches the fleet."""
         self.health = view.health
         self.lease_held = view.lease_held
-        self.loaded = True
         self.trouble = None
-        return changed
+
+    def freeze(self, *, still: bool) -> None:
+        """Let rows stay as old as they are now, or grow older again."""
+        self._still_at = self.now() if still else None
+
+    def shown_at(self) -> float:
+        """Return the fleet time of what is shown: of the freezing while frozen."""
+        return self.now() if self._still_at is None else self._still_at
 
     def fail(self, error: BaseException) -> None:
         """Note that the store could not be read; what is known stays."""
@@ -89,7 +118,12 @@ class FleetState:
 
     def totals(self) -> Totals:
         """Sum what the fleet costs and proves."""
-        rates = [r.proofs_per_hour for r in self.rows.values() if r.proofs_per_hour is not None]
+        now = self.shown_at()
+        rates = [
+            row.proofs_per_hour
+            for row in self.rows.values()
+            if row.proofs_per_hour is not None and not out_of_sight(row, now, self.speed)
+        ]
         burn = sum(row.cost_per_hour or 0.0 for row in self.rows.values())
         return Totals(
             instances=len(self.rows),
@@ -116,7 +150,7 @@ class FleetState:
         """Return the age of the last complete API walk in fleet seconds."""
         if self.last_complete_walk is None:
             return None
-        return max(self.now() - self.last_complete_walk.ended_at, 0.0)
+        return max(self.shown_at() - self.last_complete_walk.ended_at, 0.0)
 
     def walk_error(self) -> SafeText | None:
         """Return why the newest walk failed, `None` when it did not."""
@@ -130,6 +164,8 @@ class FleetState:
 
         Nobody holding the lease counts at once; a holder that says nothing counts after a while.
         """
+        if self.collector_starting and not self.lease_held:
+            return None
         if self.health is None:
             return None if self.lease_held else 0.0
         silence = max(self.now() - self.health.at, 0.0)
@@ -139,7 +175,7 @@ class FleetState:
 
     def stale_before(self) -> float:
         """Return the fleet time before which a row was last seen too long ago to trust."""
-        limit = self.now() - MISSED_WALK_SECONDS * self.speed
+        limit = self.shown_at() - MISSED_WALK_SECONDS * self.speed
         if self.last_complete_walk is None:
             return limit
         # A row that the last complete walk did not contain is stale as well.

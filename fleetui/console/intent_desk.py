@@ -9,6 +9,7 @@ from fleetui.console.acting import COUNTED_DOWN, Pending, Request, new_intent, r
 from fleetui.console.modals.confirm import Answer, ConfirmDialog
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.domain.intent import Intent, IntentState, Verb
+from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText
 
 if TYPE_CHECKING:
@@ -43,15 +44,31 @@ class IntentDesk:
     def ask(self, verb: Verb, instance_ids: Sequence[int]) -> None:
         """Open the dialog on the instances as they are now; they stay its targets."""
         rows = [self._app.state.rows[item] for item in instance_ids if item in self._app.state.rows]
-        if not rows or self._app.read_only:
+        if self._app.read_only:
+            self._app.say("read-only: nothing is done from here")
+            return
+        if not rows:
+            self._app.say("there is no such instance any more")
+            return
+        if self._app.frozen:
+            self._app.say("frozen: these rows may have changed; p shows them as they are, then act")
             return
         if verb in COUNTED_DOWN and self.pending is not None:
             self._app.say(
                 f"another {self.pending.intents[0].verb.value} is pending: u takes it back"
             )
             return
-        subject = self._app.fleet_screen.subject
-        known = subject if subject and subject.row.instance_id == rows[0].instance_id else None
+        self._app.work(self._open(verb, rows), f"ask {verb.value}", "ask")
+
+    async def _open(self, verb: Verb, rows: Sequence[FleetRow]) -> None:
+        known = None
+        if len(rows) == 1:
+            try:
+                async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                    known = await self._app.read_subject(rows[0].instance_id)
+            except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
+                self._app.say(f"nothing was asked: {error}", severity="error")
+                return
         asked = request(verb, rows, known, self._app.state.now())
         dialog = ConfirmDialog(asked, self._app.state, self._app.glyphs, account=self._app.account)
         table = self._app.fleet_screen.table

@@ -49,6 +49,7 @@ class Keymap:
                 raise KeymapError(f"keys: {action.id} is left without a key")
         _refuse_doubles(everything)
         self.all = tuple(a for a in everything if not (read_only and a.dangerous))
+        self.withheld = tuple(a for a in everything if read_only and a.dangerous)
 
     def actions(self, scope: str) -> tuple[Action, ...]:
         """Return the actions of a scope."""

@@ -21,6 +21,14 @@ LEGEND = (
     ("rate<min", "proofs/h below the minimum of its GPUs"),
     ("fields", " ".join(FIELDS)),
 )
+SIGNS = (
+    ("57.3/29.0", "proofs/h: the measured rate, and the minimum for its GPUs"),
+    ("<24.2/29.0", "the rate is below that minimum"),
+    ("running?", "SSH is lost: what the row says was so when the newest log byte came"),
+    ("5m!", "under log: the newest byte is so old, and SSH is lost"),
+    ("#2", "behind a stage: its second try"),
+    ("≥ ≤", "at least, at most: some instance does not tell its price"),
+)
 KEY_CELLS = 22
 
 
@@ -70,6 +78,9 @@ class HelpScreen(ModalScreen[None]):
                 )
                 tone = "warn bold" if action.dangerous else "key"
                 lines += self._entry(keys, tone, action.title, width)
+        lines += [[], [("Signs in the table", "title bold")]]
+        for name, text in SIGNS:
+            lines += self._entry(self._glyphs.plain(name), "key", text, width)
         lines += [[], [("Filter", "title bold")]]
         for name, text in LEGEND:
             lines += self._entry(name, "key", text, width)

@@ -288,6 +288,9 @@ class FleetScreen(FleetUIScreen):
 
     def action_toggle_inspector(self) -> None:
         """Show or hide the details pane."""
+        if self.mode not in (SizeMode.SIDE, SizeMode.BELOW):
+            self.console_app.say("no room for the details here: enter opens the page")
+            return
         self.toggle_class("-no-inspector")
         self.console_app.wake()
 

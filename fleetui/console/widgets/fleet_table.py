@@ -143,7 +143,7 @@ class FleetTable(ScrollView, can_focus=True):
 
     def put_in_order(self) -> None:
         """Bring the order up to date; the cursor's row keeps its place on the screen."""
-        now = self._state.now()
+        now = self._state.shown_at()
         grouping = self.selection.group
         rows = select(self._rows(), self.selection, now)
         lines = arrange(rows, grouping)
@@ -296,7 +296,7 @@ class FleetTable(ScrollView, can_focus=True):
 
     def _scene(self) -> Scene:
         state = self._state
-        return Scene(state.now(), self._glyphs, state.stale_before(), state.speed, self.trends)
+        return Scene(state.shown_at(), self._glyphs, state.stale_before(), state.speed, self.trends)
 
     def _draw(self, instance_id: int, scene: Scene) -> _Drawn | None:
         row = self._state.row(instance_id)
@@ -370,9 +370,12 @@ class FleetTable(ScrollView, can_focus=True):
         if self._state.rows:
             words = "no instance passes the filter (esc clears it)"
         else:
-            words = "no instances: the last complete walk over the API found none"
-            if self._state.last_complete_walk is None:
-                words = "waiting for the collector's first complete walk over the API"
+            walk = self._state.last_complete_walk
+            words = "waiting for the collector's first complete walk over the API"
+            if walk is not None:
+                words = "no instances: the last complete walk over the API found none"
+                if walk.rows:
+                    words = f"the last complete walk found {walk.rows}: their rows are on the way"
         return paint.strip([("  " + words, "dim")], width)
 
     # -- events ------------------------------------------------------------------------------

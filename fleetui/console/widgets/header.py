@@ -43,6 +43,12 @@ def header(
         groups.pop(0)
     right = [piece for group in groups for piece in group]
     room = width - cells(right) - needed
+    errors = _errors(state, glyphs)
+    if errors and room > 4:
+        # An error may be long: the flags have it in full.
+        text = fit(errors, min(len(errors), room), more=glyphs["more"])
+        core.append((text, "warn"))
+        room -= cells([(text, "warn")])
     if room < cells(brand):
         return core, right
     name = glyphs.plain(account)
@@ -63,18 +69,26 @@ def _freshness(state: FleetState, glyphs: Glyphs) -> list[Piece]:
     if silence is not None:
         since = "yet" if state.health is None else f"for {figures.exact_age(silence)}"
         pieces.append((f"{glyphs['failed']} no collector {since}  ", "bad bold"))
+    elif state.collector_starting and not state.lease_held:
+        pieces.append(("collector starting  ", "busy"))
     age = state.walk_age()
-    error = state.walk_error()
     if age is None:
         pieces.append(("API not read yet", "busy"))
     else:
         old = age > MISSED_WALK_SECONDS * state.speed
         pieces += [("API ", "dim"), (f"{figures.exact_age(age)} ago", "warn" if old else "text")]
-    if error:
-        pieces.append((glyphs.plain(f" {glyphs['warning']} {error}"), "warn"))
-    if state.health and state.health.error:
-        pieces.append((glyphs.plain(f"  {glyphs['warning']} {state.health.error}"), "warn"))
     return pieces
+
+
+def _errors(state: FleetState, glyphs: Glyphs) -> str:
+    """Return what went wrong with the API and in the collector, each thing once."""
+    if state.trouble or not state.loaded:
+        return ""
+    found = [state.walk_error() or "", (state.health.error if state.health else None) or ""]
+    first, second = found
+    if first in second or second in first:
+        found = [max(found, key=len)]
+    return "".join(glyphs.plain(f" {glyphs['warning']} {error}") for error in found if error)
 
 
 def _sums(state: FleetState, glyphs: Glyphs, width: int) -> list[list[Piece]]:
