@@ -128,7 +128,7 @@ async def headless_demo(
 
 
 async def print_status(settings: config.Settings, *, as_json: bool) -> int:
-    """Print the fleet's state; 1 when a finding is critical."""
+    """Print the fleet's state; 1 when an open finding is critical."""
     from fleetui.domain.clock import parse_clock
     from fleetui.reports.fleet import status_report, status_text
 
@@ -136,7 +136,12 @@ async def print_status(settings: config.Settings, *, as_json: bool) -> int:
     async with contextlib.aclosing(store):
         report = await status_report(store, parse_clock(settings.clock).now())
     print(json_text(report) if as_json else status_text(report))
-    return int(any(finding["severity"] == "critical" for finding in report["findings"]))
+    return int(
+        any(
+            finding["severity"] == "critical" and finding["state"] == "open"
+            for finding in report["findings"]
+        )
+    )
 
 
 async def print_audit(settings: config.Settings, limit: int, *, as_json: bool) -> int:

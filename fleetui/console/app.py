@@ -51,6 +51,7 @@ from fleetui.console.widgets.log_view import LogView
 from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
 from fleetui.domain.finding import Finding
+from fleetui.domain.quiet import quiet_instances
 from fleetui.domain.text import sanitise
 from fleetui.reading.peers import Peers
 from fleetui.store.interface import StoreFullError, ViewerStore
@@ -212,6 +213,7 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
                     until = self.state.now() + HEARTBEAT_LIFE_SECONDS * self.state.speed
                     await self.store.watch(self.viewer, self.fleet_screen.table.cursor_id, until)
                     await self.acts.look_after()
+                await self.read_decisions()
                 await self.collector.look_after()
                 self.state.write_trouble = None
             except StoreFullError as error:
@@ -219,6 +221,12 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
             except Exception as error:  # noqa: BLE001 - the same
                 self._trouble(error)
             await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    async def read_decisions(self) -> None:
+        """Read which findings were acknowledged or snoozed, here or elsewhere."""
+        async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+            records = await self.store.findings()
+        self.state.quiet = quiet_instances(records, self.state.now())
 
     def wake(self) -> None:
         """Read for the screen that is shown soon, without waiting for the next pull."""

@@ -10,11 +10,14 @@ from fleetui.console.fleet_state import out_of_sight
 from fleetui.console.glyphs import SSH_WORDS, STAGE_TONES, STAGE_WORDS, Glyphs
 from fleetui.console.palette import Piece
 from fleetui.domain.finding import Severity
+from fleetui.domain.finding_record import FindingState
 from fleetui.domain.host import SshState
+from fleetui.domain.quiet import Quiet
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
 
 SEVERITY_TONES = {Severity.CRITICAL: "bad", Severity.WARNING: "warn", Severity.INFO: "dim"}
+QUIET_WORDS = {FindingState.ACKNOWLEDGED: "acked ", FindingState.SNOOZED: "snoozed "}
 BUSY_STAGES = frozenset(
     {
         Stage.PARAM_FETCH, Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP,
@@ -35,6 +38,8 @@ class Scene(msgspec.Struct, frozen=True):
     glyphs: Glyphs
     stale_before: float = 0.0
     speed: float = 1.0
+    quiet: Mapping[int, Quiet] = {}
+    """Instances of which a finding was acknowledged or snoozed."""
     trends: Mapping[int, tuple[float | None, ...]] = {}
     """Proofs per hour of instances over the last hours, where they have been read."""
 
@@ -182,14 +187,21 @@ def _byte_age(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
 def _finding(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
     if row.finding_severity is None:
         return [(" " * width, "dim")]
-    tone = SEVERITY_TONES[row.finding_severity]
+    severity, category, words = row.finding_severity, row.finding_category, row.finding_summary
+    tone, state = SEVERITY_TONES[severity], ""
+    quiet = scene.quiet.get(row.instance_id)
+    if quiet is not None and quiet.left is not None:
+        severity, category, words = quiet.left.severity, quiet.left.category, quiet.left.summary
+        tone = SEVERITY_TONES[severity]
+    elif quiet is not None:
+        tone, state = "dim", QUIET_WORDS[quiet.state]
     more = f" +{row.findings - 1}" if row.findings > 1 else ""
-    head = f"{scene.glyphs.severity(row.finding_severity)} {row.finding_category or '?'}{more}"
-    head = scene.glyphs.plain(head)
+    sign = scene.glyphs["done"] if state else scene.glyphs.severity(severity)
+    head = scene.glyphs.plain(f"{sign} {state}{category or '?'}{more}")
     room = width - len(head) - 2
-    if room < 8 or not row.finding_summary:
+    if room < 8 or not words:
         return [(fit(head, width, more=scene.glyphs["more"]), tone)]
-    summary = fit(scene.glyphs.plain(row.finding_summary), room, more=scene.glyphs["more"])
+    summary = fit(scene.glyphs.plain(words), room, more=scene.glyphs["more"])
     return [(head, tone), ("  ", "dim"), (summary, "dim")]
 
 

@@ -1,6 +1,7 @@
 """The console's own picture of the fleet: fed by views, read by widgets. Pure."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import msgspec
 
@@ -8,6 +9,7 @@ from fleetui.domain.clock import Clock
 from fleetui.domain.finding import Severity
 from fleetui.domain.host import SshState
 from fleetui.domain.instance import Walk, WalkOutcome
+from fleetui.domain.quiet import Quiet
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.store.interface import CollectorHealth, FleetView
@@ -59,6 +61,8 @@ class FleetState:
         self.write_trouble: SafeText | None = None
         """Why the store takes nothing (a full disk); reading may go on meanwhile."""
         self.acting: dict[int, SafeText] = {}
+        self.quiet: dict[int, Quiet] = {}
+        """Instances of which a finding was acknowledged or snoozed."""
         self.collector_starting = False
         """Whether a collector that was just started may still be on its way."""
         self._still_at: float | None = None
@@ -135,16 +139,22 @@ class FleetState:
 
     def severities(self) -> Counter[Severity]:
         """Count rows by the severity of their worst finding."""
-        return Counter(row.finding_severity for row in self.rows.values() if row.finding_severity)
+        return Counter(severity for severity, _ in self._loud())
 
     def categories(self, severity: Severity) -> list[tuple[str, int]]:
         """Count rows by category of their first finding, the most frequent first."""
-        counts = Counter(
-            row.finding_category or "?"
-            for row in self.rows.values()
-            if row.finding_severity is severity
-        )
+        counts = Counter(category for found, category in self._loud() if found is severity)
         return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+    def _loud(self) -> Iterator[tuple[Severity, str]]:
+        """Yield each row's worst finding that nobody has acknowledged or snoozed."""
+        for row in self.rows.values():
+            quiet = self.quiet.get(row.instance_id)
+            if quiet is None:
+                if row.finding_severity is not None:
+                    yield row.finding_severity, row.finding_category or "?"
+            elif quiet.left is not None:
+                yield quiet.left.severity, quiet.left.category
 
     def walk_age(self) -> float | None:
         """Return the age of the last complete API walk in fleet seconds."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from fleetui.domain.codec import to_builtins
 from fleetui.domain.finding import Finding
+from fleetui.domain.finding_record import FindingState
 from fleetui.domain.money import hours_left
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
@@ -22,10 +23,14 @@ async def fleet_report(store: ViewerStore) -> dict[str, Any]:
     first), `proofs_per_hour` (sum of the measured ones, `None` when none was), `log_bytes`,
     `walks` (complete ones), `ssh_connected`.
     """
-    return await _report_of(await store.fleet(), store)
+    return await _report_of(await store.fleet(), store, float("inf"))
 
 
-async def _report_of(view: FleetView, store: ViewerStore) -> dict[str, Any]:
+async def _report_of(view: FleetView, store: ViewerStore, now: float) -> dict[str, Any]:
+    states = {
+        (record.instance_id, record.finding.signature): record.state(now)
+        for record in await store.findings()
+    }
     findings = [
         (reading.instance_id, finding)
         for reading in await store.readings()
@@ -36,7 +41,13 @@ async def _report_of(view: FleetView, store: ViewerStore) -> dict[str, Any]:
     return {
         "instances": len(view.rows),
         "by_stage": dict(Counter(str(row.stage) for row in _in_stage_order(view.rows))),
-        "findings": [_finding(instance_id, finding) for instance_id, finding in findings],
+        "findings": [
+            {
+                **_finding(instance_id, finding),
+                "state": str(states.get((instance_id, finding.signature), FindingState.OPEN)),
+            }
+            for instance_id, finding in findings
+        ],
         "proofs_per_hour": fleet_rate(view.rows),
         "log_bytes": health.log_bytes if health else 0,
         "walks": health.walks_complete if health else 0,
@@ -51,7 +62,7 @@ async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
     its `trend` and its place among its `peers` beside its figures, where they can be told.
     """
     view = await store.fleet()
-    report = await _report_of(view, store)
+    report = await _report_of(view, store, now)
     report["now"] = now
     burn = _sum([row.cost_per_hour for row in view.rows])
     balance = view.health.balance if view.health else None
@@ -121,7 +132,12 @@ def status_text(report: dict[str, Any]) -> str:
         for name, several in groups.items()
         if several
     ]
-    return "\n".join([head, *rates, *(_row_line(row) for row in report["rows"])])
+    quiet = {
+        (item["instance"], item["category"]): item["state"]
+        for item in report["findings"]
+        if item["state"] != FindingState.OPEN
+    }
+    return "\n".join([head, *rates, *(_row_line(row, quiet) for row in report["rows"])])
 
 
 def _rate_words(rate: dict[str, Any], now: float) -> str:
@@ -133,8 +149,10 @@ def _rate_words(rate: dict[str, Any], now: float) -> str:
     return f"{rate['proofs_per_hour']:.1f}/h {words}{part}{old}"
 
 
-def _row_line(row: dict[str, Any]) -> str:
+def _row_line(row: dict[str, Any], quiet: dict[tuple[int, str], str]) -> str:
     finding = row.get("finding_category")
+    state = quiet.get((row["instance_id"], finding or ""))
+    severity = row.get("finding_severity")
     return " ".join(
         (
             f"{row['instance_id']:>9}",
@@ -147,7 +165,7 @@ def _row_line(row: dict[str, Any]) -> str:
             f"${_number(row.get('spent'), 2):>6} spent",
             f"{row['trend']:+.0%}" if row["trend"] else "",
             row["peers"] or "",
-            f"{row.get('finding_severity')}: {finding}" if finding else "",
+            f"{severity}: {finding}" + (f" ({state})" if state else "") if finding else "",
         )
     ).rstrip()
 

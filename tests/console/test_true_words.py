@@ -1,10 +1,13 @@
 import msgspec
 
 from console_pilot import NOW, StillClock, console
+from fleetui.domain.finding import Severity
+from fleetui.domain.finding_record import DecisionKind, FindingDecision
 from fleetui.domain.host import SshState
 from fleetui.domain.instance import WalkOutcome
 from fleetui.domain.stage import Stage
 from fleetui.domain.text import sanitise
+from fleetui.reports.fleet import status_report, status_text
 from sample_fleet import build
 
 
@@ -86,3 +89,27 @@ async def test_what_cannot_be_done_here_says_why() -> None:
         await run.shows("no room for the details here")
         await run.press("D")
         await run.shows("read-only: destroy")
+
+
+async def test_an_acknowledged_finding_is_dim_and_counts_no_more() -> None:
+    async with console() as run:
+        state = run.app.state
+        before = state.severities()[Severity.CRITICAL]
+        record = next(
+            record
+            for record in await run.store.findings()
+            if record.finding.severity is Severity.CRITICAL
+            and len(run.store.readings_by_id[record.instance_id].findings) == 1
+        )
+        decision = FindingDecision(
+            kind=DecisionKind.ACKNOWLEDGE, actor=sanitise("bo"), at=NOW,
+            finding_id=record.finding_id,
+        )  # fmt: skip
+        await run.store.decide(decision)
+        await run.app.read_decisions()
+        await run.shows(f"✓ acked {record.finding.category[:6]}")
+        assert state.severities()[Severity.CRITICAL] == before - 1
+        report = await status_report(run.store, NOW)
+        mine = [item for item in report["findings"] if item["instance"] == record.instance_id]
+        assert [item["state"] for item in mine] == ["acknowledged"]
+        assert f"{record.finding.category} (acknowledged)" in status_text(report)

@@ -296,7 +296,10 @@ class FleetTable(ScrollView, can_focus=True):
 
     def _scene(self) -> Scene:
         state = self._state
-        return Scene(state.shown_at(), self._glyphs, state.stale_before(), state.speed, self.trends)
+        return Scene(
+            state.shown_at(), self._glyphs, state.stale_before(), state.speed,
+            quiet=state.quiet, trends=self.trends,
+        )  # fmt: skip
 
     def _draw(self, instance_id: int, scene: Scene) -> _Drawn | None:
         row = self._state.row(instance_id)
