@@ -13,9 +13,24 @@ from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText
 
 SHOWN_TARGETS = 10
-SETTLED_AT_ONCE = frozenset({Verb.RESTART_DAEMON, Verb.STOP, Verb.START, Verb.REBOOT})
+SETTLED_AT_ONCE = frozenset(
+    {
+        Verb.RESTART_DAEMON,
+        Verb.STOP,
+        Verb.START,
+        Verb.REBOOT,
+        Verb.PROTECT,
+        Verb.UNPROTECT,
+        Verb.BLACKLIST,
+    }
+)
 """Acts that can be made good again: a key accepts them. The others want digits typed."""
-COUNTED_DOWN = frozenset({Verb.DESTROY, Verb.RECYCLE})
+COUNTED_DOWN = frozenset({Verb.DESTROY, Verb.DRAIN_DESTROY, Verb.RECYCLE})
+ON_NO_HOST = {
+    Verb.PROTECT: "nothing on the host: every act on it is refused from now on",
+    Verb.UNPROTECT: "nothing on the host: acts on it are allowed again",
+    Verb.BLACKLIST: "nothing on the host: its machine is not rented again",
+}
 """Acts that lose data: once confirmed they can still be taken back for a few seconds."""
 
 
@@ -85,12 +100,15 @@ def request(verb: Verb, rows: Sequence[FleetRow], subject: Subject | None, now: 
     else:
         loss = _loss_of_one(verb, rows[0])
     outcome = subject.reading.ssh if subject and subject.reading else None
+    argument = outcome.other_key if outcome and verb is Verb.ACCEPT_HOST_KEY else None
+    if verb is Verb.BLACKLIST:
+        argument = SafeText("asked for in the console")
     return Request(
         verb=verb,
         rows=tuple(rows),
         loss=tuple(loss),
         command=_command(verb, rows),
-        argument=outcome.other_key if outcome and verb is Verb.ACCEPT_HOST_KEY else None,
+        argument=argument,
     )
 
 
@@ -106,6 +124,10 @@ def _command(verb: Verb, rows: Sequence[FleetRow]) -> str:
     match verb:
         case Verb.DESTROY:
             call = f"DELETE /api/v0/instances/{target}/ (vastai destroy instance {target})"
+        case Verb.DRAIN_DESTROY:
+            call = f"after the proofs in flight: DELETE /api/v0/instances/{target}/"
+        case Verb.PROTECT | Verb.UNPROTECT | Verb.BLACKLIST:
+            call = ON_NO_HOST[verb]
         case Verb.STOP | Verb.START:
             word = verb.value
             call = f"PUT /api/v0/instances/{target}/ (vastai {word} instance {target})"
@@ -121,6 +143,10 @@ def _command(verb: Verb, rows: Sequence[FleetRow]) -> str:
 
 def _loss_of_one(verb: Verb, row: FleetRow) -> list[str]:
     loss = [f"state: {STAGE_WORDS[row.stage]}"]
+    if verb in ON_NO_HOST:
+        return loss
+    if verb is Verb.DRAIN_DESTROY:
+        return [*loss, "all data on its disk is deleted; the logs read so far stay in FleetUI"]
     if verb is Verb.RECYCLE:
         loss.append("the container is made anew: all data in it is lost, the logs here stay")
     if verb is Verb.START:
@@ -184,7 +210,7 @@ def _loss_of_many(verb: Verb, rows: Sequence[FleetRow]) -> list[str]:
     rate = sum(row.proofs_per_hour or 0.0 for row in rows)
     loss.append(f"together ${figures.money(burn)}/h and {figures.rate(rate)} proofs/h")
     working = sum(row.progress_fraction is not None for row in rows)
-    if working and verb is not Verb.START:
+    if working and verb not in (Verb.START, Verb.DRAIN_DESTROY, *ON_NO_HOST):
         loss.append(f"work in flight is lost on {working} of them")
     if verb in COUNTED_DOWN:
         loss.append("all data on their disks is deleted; the logs read so far stay in FleetUI")

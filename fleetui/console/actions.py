@@ -205,13 +205,17 @@ ACTIONS: tuple[Action, ...] = (
            title="more that can be done to the instance or the marked ones…", scope="fleet",
            dangerous=True),
     *(
-        Action(id=f"fleet.{verb}", keys=(), name=f"act('{verb}')", title=title, scope="fleet",
-               dangerous=True, command_only=True)
+        Action(id=f"fleet.{verb}", keys=(), word=verb.replace("_", "-"),
+               name=f"act('{verb}')", title=title, scope="fleet", dangerous=True, command_only=True)
         for verb, title in (
             ("stop", "stop the instance: its disk stays and costs…"),
             ("start", "start a stopped instance…"),
             ("reboot", "reboot the container…"),
             ("recycle", "make the container anew, losing its data…"),
+            ("drain_destroy", "destroy it once the proofs in flight are done…"),
+            ("protect", "refuse every act on it from now on…"),
+            ("unprotect", "allow acts on it again…"),
+            ("blacklist", "never rent its machine again…"),
         )
     ),
     Action(id="log.down", keys=("j", "down"), name="line(1)", title="a line down", scope="log"),

@@ -62,7 +62,10 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _id(row: FleetRow, _: Scene, width: int) -> list[Piece]:
-    return [(fit(str(row.instance_id), width), "strong")]
+    number = str(row.instance_id)
+    if row.protected and len(number) < width:
+        return [(number, "strong"), (fit("P", width - len(number)), "key")]
+    return [(fit(number, width), "strong")]
 
 
 def _label(row: FleetRow, scene: Scene, width: int) -> list[Piece]:

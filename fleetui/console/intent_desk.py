@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from fleetui.console.acting import COUNTED_DOWN, Pending, Request, new_intent, request
 from fleetui.console.modals.confirm import Answer, ConfirmDialog
 from fleetui.console.screens.base import FleetUIScreen
-from fleetui.domain.intent import Intent, IntentState, Verb
+from fleetui.domain.intent import Event, Intent, IntentState, Verb
 from fleetui.domain.reading import FleetRow
-from fleetui.domain.text import SafeText
+from fleetui.domain.text import SafeText, sanitise
 
 if TYPE_CHECKING:
     from fleetui.console.app import FleetApp
@@ -24,6 +24,10 @@ ACTING_WORDS = {
     Verb.REBOOT: "rebooting",
     Verb.RECYCLE: "recycling",
     Verb.LABEL: "labelling",
+    Verb.DRAIN_DESTROY: "draining",
+    Verb.PROTECT: "protecting",
+    Verb.UNPROTECT: "unprotecting",
+    Verb.BLACKLIST: "blacklisting",
     Verb.ACCEPT_HOST_KEY: "new key",
 }
 """What a row says while its intent has no answer yet."""
@@ -40,6 +44,8 @@ class IntentDesk:
         self._undo_seconds = undo_seconds
         self.pending: Pending | None = None
         self._watched: dict[str, Intent] = {}
+        self.undone: list[Event] = []
+        """What was taken back here: the collector never learnt of it."""
 
     def ask(self, verb: Verb, instance_ids: Sequence[int]) -> None:
         """Open the dialog on the instances as they are now; they stay its targets."""
@@ -170,7 +176,14 @@ class IntentDesk:
         intents = self.pending.intents
         self.pending = None
         what = str(intents[0].instance_id) if len(intents) == 1 else f"of {len(intents)}"
-        self._app.say(f"{intents[0].verb.value} {what} taken back: nothing was done")
+        words = f"{intents[0].verb.value} {what} taken back: nothing was done"
+        self._app.say(words)
+        ids = " ".join(str(intent.instance_id) for intent in intents)
+        event = Event(
+            at=self._app.state.now(), kind="undone", instance_id=intents[0].instance_id,
+            text=sanitise(f"{self._app.actor}: {words} ({ids})"),
+        )  # fmt: skip
+        self.undone.append(event)
         screen = self._app.screen
         if isinstance(screen, FleetUIScreen):
             screen.draw_bars()

@@ -113,3 +113,21 @@ async def test_an_acknowledged_finding_is_dim_and_counts_no_more() -> None:
         mine = [item for item in report["findings"] if item["instance"] == record.instance_id]
         assert [item["state"] for item in mine] == ["acknowledged"]
         assert f"{record.finding.category} (acknowledged)" in status_text(report)
+
+
+async def test_an_undone_destroy_stands_in_the_activity_and_enter_opens_an_entry() -> None:
+    async with console(size=(80, 24), undo_seconds=60.0) as run:
+        chosen = str(run.cursor)
+        await run.press("D")
+        await run.shows("Destroy for good?")
+        await run.press(*chosen[-4:], "enter")
+        await run.until(lambda: run.app.acts.pending, "the countdown")
+        await run.press("u", "6")
+        await run.shows("undone")
+        long = run.app.acts.undone[0].text
+        run.store.intent_list.clear()
+        run.store.audit_list.clear()
+        run.store.event_list.clear()
+        await run.until(lambda: "restart daemon" not in run.text, "only what was undone")
+        await run.press("enter")
+        await run.shows(long[-10:])

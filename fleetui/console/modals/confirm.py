@@ -25,6 +25,10 @@ TITLES = {
     Verb.STOP: ("Stop?", "Stop"),
     Verb.START: ("Start?", "Start"),
     Verb.REBOOT: ("Reboot?", "Reboot"),
+    Verb.DRAIN_DESTROY: ("Destroy for good after the proofs in flight?", "Drain"),
+    Verb.PROTECT: ("Protect from every act?", "Protect"),
+    Verb.UNPROTECT: ("Allow acts again?", "Unprotect"),
+    Verb.BLACKLIST: ("Never rent its machine again?", "Blacklist"),
     Verb.RECYCLE: ("Recycle, losing the container's data?", "Recycle"),
 }
 """Verb to the question and the word on the button."""

@@ -26,6 +26,7 @@ SIGNS = (
     ("<24.2/29.0", "the rate is below that minimum"),
     ("running?", "SSH is lost: what the row says was so when the newest log byte came"),
     ("5m!", "under log: the newest byte is so old, and SSH is lost"),
+    ("P", "behind an id: protected, every act on it is refused"),
     ("#2", "behind a stage: its second try"),
     ("≥ ≤", "at least, at most: some instance does not tell its price"),
 )

@@ -41,6 +41,7 @@ CHART_HOURS = 6.0
 TREND_SECONDS = 120.0
 TRENDS_AT_ONCE = 12
 TREND_POINTS = 12
+DEAREST_FIRST = frozenset({"cost", "proof"})
 
 
 class FleetScreen(FleetUIScreen):
@@ -425,7 +426,7 @@ class FleetScreen(FleetUIScreen):
         elif name == selection.sort:
             self._select(descending=not selection.descending)
         else:
-            self._select(sort=name)
+            self._select(sort=name, descending=name in DEAREST_FIRST)
 
     def action_group_menu(self) -> None:
         """Choose what to group by."""

@@ -167,42 +167,82 @@ class FailuresScreen(ListScreen):
 
 
 class ActivityScreen(ListScreen):
-    """Screen 6: who asked for what, what came of it, and what happened by itself."""
+    """Screen 6: who asked for what, what came of it, and what happened by itself.
+
+    An entry is cut at the screen's edge; enter opens it whole below its line, and closes it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sections: list[tuple[str, list[Line]]] = []
+        self._starts: list[int] = []
+        self._chosen = 0
+        self._open: Line | None = None
 
     async def pull(self) -> None:
         """Read intents, audit and events."""
-        store = self.console_app.store
-        clock = partial(figures.clock_time, utc=self.console_app.preferences.now.utc)
-        intents = await store.intents(limit=50)
-        audit = await store.audit(limit=100)
-        events = await store.events(limit=100)
-        lines: list[Line] = [[("intents", "title bold")]]
-        for intent in intents:
-            tone = INTENT_TONES.get(intent.state, "active")
-            lines.append([
-                (clock(intent.created_at) + "  ", "dim"),
-                (fit(intent.verb.value, 16), "strong"), (fit(str(intent.instance_id), 12), "key"),
-                (fit(intent.state.value, 11), tone), (fit(intent.actor, 20) + " ", "text"),
-                (intent.result or intent.reason, "dim"),
-            ])  # fmt: skip
-        if not intents:
-            lines.append([("nothing was asked for yet", "dim")])
-        lines += [[], [("audit", "title bold")]]
-        for entry in audit:
-            lines.append([
-                (clock(entry.at) + "  ", "dim"), (fit(entry.event, 16), "strong"),
-                (fit(str(entry.instance_id or ""), 12), "key"),
-                (fit(entry.actor, 20) + " ", "text"),
-                ((entry.verb.value + " ") if entry.verb else "", "text"), (entry.detail, "dim"),
-            ])  # fmt: skip
-        if not audit:
-            lines.append([("empty", "dim")])
-        lines += [[], [("events", "title bold")]]
-        for event in events:
-            lines.append([
-                (clock(event.at) + "  ", "dim"), (fit(event.kind, 16), "strong"),
-                (fit(str(event.instance_id or ""), 12), "key"), (event.text, "text"),
-            ])  # fmt: skip
-        if not events:
-            lines.append([("none", "dim")])
+        app = self.console_app
+        clock = partial(figures.clock_time, utc=app.preferences.now.utc)
+        intents: list[Line] = [
+            [
+                (clock(intent.created_at) + " ", "dim"),
+                (intent.verb.value.replace("_", " ") + " ", "strong"),
+                (f"{intent.instance_id} ", "key"),
+                (intent.state.value + " ", INTENT_TONES.get(intent.state, "active")),
+                (f"{intent.result or intent.reason} ", "text"), (f"by {intent.actor}", "dim"),
+            ]
+            for intent in await app.store.intents(limit=50)
+        ]  # fmt: skip
+        audit: list[Line] = [
+            [
+                (clock(entry.at) + " ", "dim"), (entry.event + " ", "strong"),
+                (f"{entry.instance_id} " if entry.instance_id else "", "key"),
+                (entry.verb.value.replace("_", " ") + " " if entry.verb else "", "text"),
+                (f"{entry.detail} " if entry.detail else "", "text"),
+                (f"by {entry.actor}", "dim"),
+            ]
+            for entry in await app.store.audit(limit=100)
+        ]  # fmt: skip
+        happened = [*app.acts.undone, *await app.store.events(limit=100)]
+        events: list[Line] = [
+            [
+                (clock(event.at) + " ", "dim"), (event.kind + " ", "strong"),
+                (f"{event.instance_id} " if event.instance_id else "", "key"),
+                (event.text, "text"),
+            ]
+            for event in sorted(happened, key=lambda event: -event.at)
+        ]  # fmt: skip
+        self._sections = [("intents", intents), ("audit", audit), ("events", events)]
+        self._draw()
+
+    def _draw(self) -> None:
+        view = self.query_one(LinesView)
+        lines: list[Line] = []
+        self._starts = []
+        for title, entries in self._sections:
+            lines += [[], [(title, "title bold")]] if lines else [[(title, "title bold")]]
+            if not entries:
+                lines.append([("none", "dim")])
+            for entry in entries:
+                self._starts.append(len(lines))
+                lines.append(entry)
+                if entry == self._open:
+                    text = "".join(piece for piece, _ in entry)
+                    wrapped = wrap(text, max(view.inner_width - 2, 8))
+                    lines += [[("  " + part, "strong")] for part in wrapped]
+        self._chosen = min(self._chosen, max(len(self._starts) - 1, 0))
         self.put(lines)
+        view.set_cursor(self._starts[self._chosen] if self._starts else None)
+
+    def on_lines_view_step(self, event: LinesView.Step) -> None:
+        """Move among the entries."""
+        self._chosen = min(max(self._chosen + event.step, 0), max(len(self._starts) - 1, 0))
+        self._draw()
+
+    def on_lines_view_chosen(self) -> None:
+        """Open the entry whole, or close it."""
+        entries = [entry for _, section in self._sections for entry in section]
+        if entries:
+            chosen = entries[self._chosen]
+            self._open = None if self._open == chosen else chosen
+            self._draw()
