@@ -80,8 +80,8 @@ async def test_auto_does_nothing_during_trouble_of_the_api(
         async def stood() -> bool:
             found = await proposed(run, "price_above")
             age = run.settings.clock.now() - min((item.since or 0.0) for item in found or [_NONE])
-            # Ten times as long as a proposal has to stand, in the fleet's time.
-            return len(found) == 6 and age > 600.0
+            # Thrice as long as a proposal has to stand, in the fleet's time.
+            return len(found) == 6 and age > 180.0
 
         await run.until(stood, "the proposals stand for long")
         assert await run.store.intents() == ()

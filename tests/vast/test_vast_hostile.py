@@ -94,7 +94,7 @@ headers = st.fixed_dictionaries(
 statuses = st.sampled_from([200, 201, 301, 302, 307, 400, 401, 403, 404, 409, 410, 483, 500])
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(status=statuses, head=headers, body=bodies)
 def test_any_answer_is_survived(status: int, head: dict[str, str], body: bytes) -> None:
     async def live() -> None:
