@@ -312,6 +312,10 @@ def test_dangerous_actions_need_no_chord_and_are_never_read_only() -> None:
             "start",
             "reboot",
             "recycle",
+            "drain_destroy",
+            "protect",
+            "unprotect",
+            "blacklist",
         )
     } | {"instance.restart", "instance.destroy"}
     for scope in ("app", "fleet", "log", "lists"):

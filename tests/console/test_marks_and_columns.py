@@ -218,7 +218,7 @@ async def test_f_follows_a_row_through_the_order() -> None:
         chosen = run.cursor
         assert chosen is not None
         row = store.rows[chosen][1]
-        store.put(msgspec.structs.replace(row, cost_per_hour=0.001))
+        store.put(msgspec.structs.replace(row, cost_per_hour=9_999.0))
         await run.until(lambda: table.cursor_place == 0, "the first place")
         assert run.cursor == chosen
         assert chosen in table.visible_ids()
