@@ -63,7 +63,7 @@ def environment_of(path: Path) -> dict[str, str]:
     while not path.exists() or not path.read_text().strip():
         if time.monotonic() > end:
             raise SystemExit("the simulator did not start")
-        time.sleep(0.1)
+        time.sleep(0.1)  # between looks at another process's file; nothing runs here yet
     pairs = (line.partition("=") for line in path.read_text().splitlines() if "=" in line)
     return {name.removeprefix("export "): value.strip("'\"") for name, _, value in pairs}
 

@@ -54,7 +54,7 @@ while True:
         file.write(line % (time.time(), number))
     number += 1
     due += 0.1
-    time.sleep(max(0.0, due - time.monotonic()))
+    time.sleep(max(0.0, due - time.monotonic()))  # the writer's pace, in a process of its own
 """
 
 

@@ -35,7 +35,21 @@ class Feed(msgspec.Struct):
     open: bytes = b""
 
 
-class MergedSource:
+class _OfSeveralFiles:
+    """What every source of lines of several files has in common."""
+
+    @property
+    def at_end(self) -> bool:
+        """It always reaches the newest line."""
+        return True
+
+    @property
+    def span(self) -> None:
+        """Offsets of several files say nothing together."""
+        return
+
+
+class MergedSource(_OfSeveralFiles):
     """The lines of several files in the order of their times.
 
     What was drawn stays where it is: a line that comes late stands where it came.
@@ -49,16 +63,6 @@ class MergedSource:
         self._streams = [stream for stream, _ in streams[:MOST_FEEDS]]
         self._store = store
         self._feeds: list[Feed] = []
-
-    @property
-    def at_end(self) -> bool:
-        """A merge always reaches the newest line."""
-        return True
-
-    @property
-    def span(self) -> None:
-        """Offsets of several files say nothing together."""
-        return
 
     async def advance(self, *, following: bool = True) -> bool:
         """Take in what came since; true when the ring changed."""
@@ -234,7 +238,7 @@ def _timed(data: bytes, offset: int, place: int, reference: float | None) -> lis
     return lines
 
 
-class ErrorsSource:
+class ErrorsSource(_OfSeveralFiles):
     """The lines of the whole fleet that speak of an error, as they come."""
 
     def __init__(self, store: ViewerStore, names: dict[int, str]) -> None:
@@ -247,16 +251,6 @@ class ErrorsSource:
         self._places: dict[StreamId, int] = {}
         self._ends: dict[StreamId, tuple[int, int]] = {}
         self._opened = False
-
-    @property
-    def at_end(self) -> bool:
-        """It always reaches the newest line."""
-        return True
-
-    @property
-    def span(self) -> None:
-        """Offsets of several files say nothing together."""
-        return
 
     async def advance(self, *, following: bool = True) -> bool:
         """Look through what every stream got since."""
