@@ -138,11 +138,18 @@ async def measure(state: Path, environment: dict[str, str], hosts: int, faults: 
     random.Random(7).shuffle(fit)  # noqa: S311 - a choice of hosts
     found: list[float] = []
     rival: list[float] = []
+    unreachable = 0
     at_once = asyncio.Semaphore(AT_ONCE)
 
     async def one(row: FleetRow) -> None:
+        nonlocal unreachable
         async with at_once:
-            seconds, tail_seconds = await one_fault(store, row, environment["FLEETUI_SSH_KEY"])
+            try:
+                seconds, tail_seconds = await one_fault(store, row, environment["FLEETUI_SSH_KEY"])
+            except (OSError, asyncssh.Error):
+                # The simulated world goes on: hosts end, and some refuse a login.
+                unreachable += 1
+                return
         found.append(seconds)
         if tail_seconds is not None:
             rival.append(tail_seconds)
@@ -158,6 +165,7 @@ async def measure(state: Path, environment: dict[str, str], hosts: int, faults: 
         "hosts": hosts,
         "connected": health.ssh_connected if health else 0,
         "faults": len(found),
+        "unreachable": unreachable,
         "finding_in_store_s": spread(found),
         "plain_tail_s": spread(rival),
         "lost": sum(seconds >= GIVE_UP_SECONDS for seconds in found),

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+import secrets
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import resources
 from pathlib import PurePosixPath
@@ -47,10 +48,13 @@ class BlackBox:
         publisher: Publisher,
         clock: Clock,
         seconds: float,
+        make_mark: Callable[[], str] = secrets.token_hex,
     ) -> None:
+        """`make_mark` gives a word that nobody on a host can guess beforehand."""
         self._store = store
         self._lease = lease
-        self._script = snapshot_script(profile)
+        self._profile = profile
+        self._make_mark = make_mark
         self._publisher = publisher
         self._clock = clock
         self._seconds = seconds
@@ -86,8 +90,9 @@ class BlackBox:
         if link is None or not watcher.connected:
             self._say(watcher, f"no snapshot ({reason}): no SSH connection")
             return False
-        output, whole = await self._look(link)
-        sections = await asyncio.to_thread(sections_of, output)
+        mark = self._make_mark()
+        output = await self._look(link, snapshot_script(self._profile, mark))
+        sections, whole = await asyncio.to_thread(sections_of, output, mark)
         if not sections:
             self._say(watcher, f"no snapshot ({reason}): the host told nothing in time")
             return False
@@ -110,14 +115,15 @@ class BlackBox:
         self._say(watcher, f"snapshot taken{part}: {reason}")
         return True
 
-    async def _look(self, link: HostLink) -> tuple[str, bool]:
+    async def _look(self, link: HostLink, script: str) -> str:
+        """Return what came within the time."""
         try:
-            result = await link.run_script(self._script, self._seconds, limit=OUTPUT_LIMIT)
+            result = await link.run_script(script, self._seconds, limit=OUTPUT_LIMIT)
         except ScriptTimeoutError as late:
-            return late.stdout, False
+            return late.stdout
         except (OSError, TimeoutError):
-            return "", False
-        return result.stdout, result.stdout.rstrip().endswith("@@ done")
+            return ""
+        return result.stdout
 
     async def _in_turn(self, watcher: Watcher, reason: str) -> None:
         async with self._slots:
@@ -158,34 +164,36 @@ def _critical(watcher: Watcher) -> frozenset[str]:
     return frozenset(one.category for one in findings if one.severity is Severity.CRITICAL)
 
 
-def snapshot_script(profile: Profile) -> str:
-    """Return the command that prints a last look at a host of this workload."""
-    parents = [
-        str(PurePosixPath(pattern).parent) for spec in profile.streams for pattern in spec.patterns
-    ]
-    folders = "\n".join(folder for folder in dict.fromkeys(parents) if "*" not in folder)
-    parameters = (folders, str(TAIL_BYTES), str(MOST_FILES))
+def snapshot_script(profile: Profile, mark: str) -> str:
+    """Return the command that prints a last look at a host of this workload.
+
+    The files of the streams' folders are told with their ends; the folders of the probes' paths,
+    which hold the large files, are only listed.
+    """
+    streams = _folders(pattern for spec in profile.streams for pattern in spec.patterns)
+    places = [folder for folder in _folders(profile.probe_paths) if folder not in streams]
+    parameters = ("\n".join(streams), "\n".join(places), str(TAIL_BYTES), str(MOST_FILES), mark)
     return f"exec sh -c {shlex.join((_text(), 'fleetui-snapshot', *parameters))}"
 
 
-def sections_of(output: str) -> tuple[SnapshotSection, ...]:
+def _folders(patterns: Iterable[str]) -> list[str]:
+    parents = dict.fromkeys(str(PurePosixPath(pattern).parent) for pattern in patterns)
+    return [folder for folder in parents if "*" not in folder]
+
+
+def sections_of(output: str, mark: str) -> tuple[tuple[SnapshotSection, ...], bool]:
     """Read the script's output: safe lines, secrets masked, binary files only named.
 
-    A section that was cut short is kept as far as it came.
+    Also tells whether it came to its end; a section that was cut short is kept as far as it came.
+    Only `mark` parts the sections: a file may hold the look of another one.
     """
-    sections: list[SnapshotSection] = []
-    name: str | None = None
-    lines: list[str] = []
-    for line in [*output.split("\n"), "@@ end"]:
-        if name is None:
-            if line.startswith("@@ ") and line not in ("@@ end", "@@ done"):
-                name, lines = line[3:], []
-        elif line == "@@ end":
-            sections.append(_section(name, lines))
-            name = None
-        else:
-            lines.append(line)
-    return tuple(sections)
+    _, *parts = f"\n{output}".split(f"\n@@{mark} ")
+    whole = bool(parts) and parts[-1].rstrip() == "done"
+    sections = []
+    for part in parts[: len(parts) - whole]:
+        name, *lines = part.split("\n")
+        sections.append(_section(name, lines))
+    return tuple(sections), whole
 
 
 def _section(name: str, lines: list[str]) -> SnapshotSection:

@@ -1,11 +1,12 @@
 # Prints a last look at a host, what tells most first. POSIX sh; writes nothing on the host.
-# Parameters: FOLDERS (one a line), BYTES of each file's end, FILES at most.
-# Form: "@@ NAME", the output, "@@ end" for each section; "@@ done" when nothing was left out.
+# Parameters: FOLDERS (one a line) whose files' ends are wanted, PLACES (one a line) to be listed
+# only, BYTES of each file's end, FILES of a folder at most, MARK of this run that no file can know.
+# Form: "@@MARK NAME" and the output for each section; "@@MARK done" when nothing was left out.
 folders=$1
-bytes=$2
-most=$3
-nl='
-'
+places=$2
+bytes=$3
+most=$4
+mark=$5
 limit=
 if command -v timeout >/dev/null 2>&1; then limit=yes; fi
 
@@ -13,11 +14,14 @@ bounded() { # a tool that may hang (a wedged driver) gets five seconds
   if [ -n "$limit" ]; then timeout 5 "$@"; else "$@"; fi
 }
 
+head_of() {
+  printf '\n@@%s %s\n' "$mark" "$1" || exit
+}
+
 section() {
-  printf '@@ %s\n' "$1" || exit
+  head_of "$1"
   shift
   "$@" 2>&1 </dev/null | head -c 400000
-  printf '\n@@ end\n' || exit
 }
 
 processes() {
@@ -33,12 +37,11 @@ kernel() {
 }
 
 tails() { # the newest files first
-  ls -1t -- "$1" 2>/dev/null | while read -r name; do
+  ls -1t -- "$1" 2>/dev/null | while IFS= read -r name; do
     file=$1/$name
     if [ -f "$file" ] && [ -r "$file" ]; then
-      printf '@@ tail %s\n' "$file" || exit
+      head_of "tail $file"
       tail -c "$bytes" "$file" 2>&1 </dev/null
-      printf '\n@@ end\n' || exit
     fi
   done
 }
@@ -49,11 +52,11 @@ section cgroup.memory.max memory memory.max memory.limit_in_bytes
 section cgroup.memory.current memory memory.current memory.usage_in_bytes
 section df df -Pk / /var/tmp
 section dmesg kernel
-printf '%s\n' "$folders" | while read -r folder; do
-  section "ls $folder" ls -la "$folder"
+printf '%s\n' "$folders" "$places" | while read -r folder; do
+  if [ -n "$folder" ]; then section "ls $folder" ls -la "$folder"; fi
 done
 section nvidia-smi bounded nvidia-smi
 printf '%s\n' "$folders" | while read -r folder; do
   tails "$folder" | head -c "$((bytes * most))"
 done
-printf '\n@@ done\n'
+head_of done
