@@ -18,6 +18,7 @@ from fleetui.domain.finding_record import (
 )
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
+from fleetui.domain.machine_record import MachineRecord
 from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.policy import Proposal
 from fleetui.domain.reading import FleetRow, Reading
@@ -228,6 +229,9 @@ class ViewerStore(Protocol):
 
     async def machine_marks(self, machine_id: int) -> tuple[MachineMark, ...]:
         """Return what is remembered of a physical machine, the newest first."""
+
+    async def machine_records(self, machine_id: int | None = None) -> tuple[MachineRecord, ...]:
+        """Return what is remembered of all machines, or of one, for each kind it was rented as."""
 
     async def watch(self, viewer: str, instance_id: int | None, until: float) -> None:
         """Say that `viewer` is alive and which instance it shows; renewed every few seconds."""

@@ -5,6 +5,7 @@ import sqlite3
 from fleetui.store.finding_tables import prune_decisions
 from fleetui.store.log_blocks import tail_ids
 from fleetui.store.machine_marks import prune_marks
+from fleetui.store.machine_record import prune_rentals
 from fleetui.store.sample_tables import prune_samples
 
 PRUNE_SECONDS = 60.0
@@ -25,6 +26,7 @@ def prune(connection: sqlite3.Connection, at: float) -> None:
     connection.execute("UPDATE shard SET pruned_at = ?", (at,))
     prune_samples(connection, at)
     prune_marks(connection)
+    prune_rentals(connection)
     prune_decisions(connection, at)
     connection.execute(
         "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - ?", (EVENT_LIMIT,)

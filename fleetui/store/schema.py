@@ -10,6 +10,7 @@ from pathlib import Path
 from fleetui.store import (
     finding_tables,
     machine_marks,
+    machine_record,
     proposal_tables,
     snapshot_tables,
     spend_tables,
@@ -199,6 +200,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         *standing_tables.TABLES,
         *proposal_tables.TABLES,
     ),
+    machine_record.TABLES,
 )
 """What brings a file from each version to the next; an empty one is of version 0.
 

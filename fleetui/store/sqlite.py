@@ -16,6 +16,7 @@ from fleetui.domain.finding_record import (
 )
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
+from fleetui.domain.machine_record import MachineRecord
 from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.policy import Proposal
 from fleetui.domain.reading import Reading
@@ -32,6 +33,7 @@ from fleetui.store import (
     log_budget,
     log_reading,
     machine_marks,
+    machine_record,
     proposal_tables,
     retention,
     sample_tables,
@@ -267,6 +269,12 @@ class SqliteStore:
         """Return what is remembered of a physical machine, the newest first."""
         return await self._database.read(lambda raw: machine_marks.read_marks(raw, machine_id))
 
+    async def machine_records(self, machine_id: int | None = None) -> tuple[MachineRecord, ...]:
+        """Return what is remembered of all machines, or of one, for each kind it was rented as."""
+        return await self._database.read(
+            lambda raw: machine_record.read_machine_records(raw, machine_id)
+        )
+
     async def watch(self, viewer: str, instance_id: int | None, until: float) -> None:
         """Say that `viewer` is alive and which instance it shows; renewed every few seconds."""
         await self._database.write(
@@ -349,6 +357,9 @@ class SqliteStore:
             sample_tables.write_samples(raw, batch.samples)
             spend_tables.write_spend(raw, batch.spend)
             proposal_tables.write_proposals(raw, batch.proposals)
+            machine_record.write_instances(raw, batch.instances, batch.at)
+            machine_record.write_readings(raw, batch.readings)
+            machine_record.write_gone(raw, batch.gone, batch.at)
             retention.prune(raw, batch.at)
             return revision
 

@@ -13,6 +13,7 @@ from fleetui.domain.finding_record import (
 )
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent
+from fleetui.domain.machine_record import MachineRecord
 from fleetui.domain.money import Spend
 from fleetui.domain.policy import Proposal
 from fleetui.domain.reading import FleetRow, Reading
@@ -48,6 +49,7 @@ class MemoryStore:
         self.decisions: list[FindingDecision] = []
         self.histories: dict[str, SignatureHistory] = {}
         self.marks: dict[int, tuple[MachineMark, ...]] = {}
+        self.records: tuple[MachineRecord, ...] = ()
         self.walk: Walk | None = None
         self.complete_walk: Walk | None = None
         self.health: CollectorHealth | None = None
@@ -273,6 +275,10 @@ class MemoryStore:
     async def machine_marks(self, machine_id: int) -> tuple[MachineMark, ...]:
         await self._ready()
         return self.marks.get(machine_id, ())
+
+    async def machine_records(self, machine_id: int | None = None) -> tuple[MachineRecord, ...]:
+        await self._ready()
+        return tuple(item for item in self.records if machine_id in (None, item.machine_id))
 
     async def watch(self, viewer: str, instance_id: int | None, until: float) -> None:
         await self._ready()
