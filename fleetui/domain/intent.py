@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from fleetui.domain.reading import FleetRow
+from fleetui.domain.role import Role
 from fleetui.domain.text import SafeText
 
 
@@ -12,6 +13,8 @@ class Verb(StrEnum):
     """What can be asked of the collector."""
 
     RESTART_DAEMON = "restart_daemon"
+    RESTART_BENCHMARK = "restart_benchmark"
+    RUN = "run"
     DESTROY = "destroy"
     STOP = "stop"
     START = "start"
@@ -31,9 +34,32 @@ class Verb(StrEnum):
         return self in (Verb.DESTROY, Verb.DRAIN_DESTROY, Verb.RECYCLE, Verb.STOP)
 
     @property
+    def interrupts_work(self) -> bool:
+        """Whether what an instance is at is lost, so that many at once are paced."""
+        return self.ends_work or self in (
+            Verb.RESTART_DAEMON,
+            Verb.RESTART_BENCHMARK,
+            Verb.REBOOT,
+        )
+
+    @property
+    def loses_data(self) -> bool:
+        """Whether what was on the instance is gone for good."""
+        return self in (Verb.DESTROY, Verb.DRAIN_DESTROY, Verb.RECYCLE)
+
+    @property
+    def needs(self) -> Role:
+        """The least role that may ask for it."""
+        return Role.OWNER if self.loses_data else Role.OPERATOR
+
+    @property
     def takes_argument(self) -> bool:
-        """Whether it needs a text: the new label, or why a machine is blacklisted."""
-        return self in (Verb.LABEL, Verb.BLACKLIST)
+        """Whether it needs a text: a label, why a machine is blacklisted, a command."""
+        return self in (Verb.LABEL, Verb.BLACKLIST, Verb.RUN)
+
+
+ANYWAY = "anyway"
+"""Argument of `restart_benchmark`: also while a benchmark or a proof is at work, which is lost."""
 
 
 class IntentState(StrEnum):
@@ -57,7 +83,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
     `machine_id`, `host_id` (the machine's owner) and `label` are what the operator saw; the
     collector refuses when the API shows others just before the act. `argument` belongs to the
-    verb (a new label, the reason for a blacklist).
+    verb (a new label, the reason for a blacklist, a command, `ANYWAY`). `role` is what the asking
+    process may do by its own settings; the collector holds it against its own.
     """
 
     intent_id: str
@@ -70,6 +97,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     host_id: int | None = None
     label: SafeText | None = None
     argument: SafeText | None = None
+    role: Role = Role.OWNER
     state: IntentState = IntentState.REQUESTED
     epoch: int | None = None
     started_at: float | None = None
@@ -86,6 +114,7 @@ def intent_on(
     reason: SafeText,
     now: float,
     argument: SafeText | None = None,
+    role: Role = Role.OWNER,
 ) -> Intent:
     """Build the intent of one who sees `row`: its machine and label guard the act."""
     return Intent(
@@ -99,7 +128,25 @@ def intent_on(
         host_id=row.host_id,
         label=row.label,
         argument=argument,
+        role=role,
     )
+
+
+class Withdrawal(msgspec.Struct, frozen=True):
+    """Somebody took a request back that no collector had taken; it reads as refused."""
+
+    intent_id: str
+    by: SafeText
+    at: float
+
+    def applied(self, intent: Intent) -> Intent:
+        """Return the intent as it is with this."""
+        return msgspec.structs.replace(
+            intent,
+            state=IntentState.REFUSED,
+            finished_at=self.at,
+            result=SafeText(f"nothing was done: withdrawn by {self.by}"),
+        )
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
