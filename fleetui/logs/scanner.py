@@ -127,10 +127,10 @@ class Scanner:
                 continue
             self._line += block.count(b"\n", counted, start)
             counted = start
-            stamp = stamp_of(raw, None)
+            stamp = stamp_of(raw[:_HEAD], None)
             if stamp is None or self.first_stamp is None:
                 self._stamp_between(block, stamped, start, at, has_return=has_return)
-                stamp = stamp_of(raw, self._reference(at))
+                stamp = stamp_of(raw[:_HEAD], at)
             stamped = end
             found.append(
                 Hit(
@@ -162,7 +162,7 @@ class Scanner:
         """See the last stamped redraw in `block[low:high]`, and the first of the stream."""
         if self.first_stamp is None:
             for line in block[low:high].splitlines():
-                stamp = stamp_of(line[:_HEAD], self._reference(at))
+                stamp = stamp_of(line[:_HEAD], at)
                 if stamp is not None:
                     self._see(stamp)
                     break
@@ -174,7 +174,7 @@ class Scanner:
             start = max(block.rfind(b"\n", low, end) + 1, low)
             if has_return:
                 start = max(start, block.rfind(b"\r", low, end) + 1)
-            stamp = stamp_of(block[start : min(end, start + _HEAD)], self._reference(at))
+            stamp = stamp_of(block[start : min(end, start + _HEAD)], at)
             if stamp is not None:
                 self._see(stamp)
                 return
@@ -184,9 +184,6 @@ class Scanner:
         self.last_stamp = stamp
         if self.first_stamp is None:
             self.first_stamp = stamp
-
-    def _reference(self, at: float) -> float:
-        return self.last_stamp if self.last_stamp is not None else at
 
     def _remember_tail(self, block: bytes, *, has_return: bool) -> None:
         end = len(block)

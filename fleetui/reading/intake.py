@@ -1,5 +1,7 @@
 """What the log files of one instance tell: chunks to facts, happenings and work."""
 
+from collections.abc import Callable
+
 from fleetui.domain.finding import Evidence
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact, LogChunk
@@ -11,7 +13,7 @@ from fleetui.reading.facts import Facts
 from fleetui.reading.figures import figure
 from fleetui.reading.happenings import FREQUENT, happening_of
 from fleetui.reading.progress import Work
-from fleetui.reading.skew import Skew
+from fleetui.reading.skew import LONGEST_FIRST_SECONDS, Skew
 from fleetui.reading.stages import Happening, StageEvent, StageMachine
 from fleetui.reading.streams import Arrival, StreamReader
 
@@ -45,6 +47,9 @@ class Intake:
         self.era: str | None = None
         self.min_rate: float | None = None
         self.skew = Skew()
+        self._came_at = 0.0
+        self._is_ahead = False
+        self._unmeasured: dict[str, StreamReader] = {}
 
     def feed(self, chunk: LogChunk, kind: str) -> None:
         """Take bytes of a stream of this kind."""
@@ -55,16 +60,31 @@ class Intake:
                 return
             stream = StreamReader(path, kind, self._matcher.for_kind(kind))
             self._streams[path] = stream
-        before, stamp_before = stream.generation, stream.last_stamp
+        if self._unmeasured and chunk.at != self._came_at:
+            self.measure()
+        self._came_at = chunk.at
+        self._unmeasured[path] = stream
+        before = stream.generation
         arrivals = stream.feed(chunk, self.skew.seconds)
-        stamp = stream.last_stamp
-        if stamp is not None and stamp != stamp_before:
-            self._measure_skew(chunk.at, stamp, is_new=stream.is_followed)
         if stream.generation != before:
             self._generation_began(stream, chunk, before)
         self._read(stream, arrivals)
-        if stamp is not None and path in self._guessed:
+        if stream.last_stamp is not None and path in self._guessed:
             self._place_guesses(path, stream)
+
+    def measure(self) -> None:
+        """Measure the host's clock by what came last.
+
+        What came at one time is measured as a whole, for how it was cut must not show.
+        """
+        streams, self._unmeasured = self._unmeasured, {}
+        for stream in streams.values():
+            stamp = stream.new_stamp
+            if stamp is not None:
+                self._measure_skew(self._came_at, stamp, is_new=stream.is_followed)
+        if self._is_ahead:
+            self._is_ahead = False
+            self._date_anew(lambda at: min(at, self._came_at))
 
     def finish(self) -> None:
         """End all unfinished last lines, as nothing will follow."""
@@ -115,6 +135,9 @@ class Intake:
         def moved(at: float) -> float:
             return at + seconds if at <= newest else at
 
+        self._date_anew(moved)
+
+    def _date_anew(self, moved: Callable[[float], float]) -> None:
         self.facts.move(moved)
         self.work.move(moved)
         guessed = {order for orders in self._guessed.values() for order in orders}
@@ -131,9 +154,14 @@ class Intake:
         key = (stream.path, arrival.generation)
         before = self._placed.get(key)
         at = arrival.at if arrival.is_guess else arrival.at + self.skew.correction
-        if at > arrival.arrived + _AHEAD_SECONDS:
-            at = arrival.arrived if before is None else before
-        at = min(at, arrival.arrived)
+        ahead = at - arrival.arrived
+        if self.skew.seconds is None and 0 < ahead <= LONGEST_FIRST_SECONDS:
+            # A clock that is ahead is measured when all that came now is read.
+            self._is_ahead = True
+        elif ahead > _AHEAD_SECONDS:
+            at = min(arrival.arrived if before is None else before, arrival.arrived)
+        else:
+            at = min(at, arrival.arrived)
         if before is not None and stream.is_followed:
             at = max(at, before)
         self._placed[key] = at

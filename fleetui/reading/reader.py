@@ -137,12 +137,14 @@ class Reader:
 
         With `live=False` unfinished last lines count as whole, as nothing will follow.
         """
+        self._intake.measure()
         if not live:
             return self._as_left()._reading(self.evidence_end(now), live=False)  # noqa: SLF001 - a copy of itself
         return self._reading(now, live=True)
 
     def case(self, now: float, *, live: bool = True) -> Case:
         """Return the evidence for a diagnosis; see `reading` for `live`."""
+        self._intake.measure()
         if not live:
             return self._as_left()._case(self.evidence_end(now), live=False)  # noqa: SLF001 - a copy of itself
         return self._case(now, live=True)

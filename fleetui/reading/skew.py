@@ -12,7 +12,8 @@ _AGREEING_SECONDS = 20.0
 _MOST = 256
 _WORTH_SECONDS = 5.0
 """A smaller skew is what it takes to read a line, and is left alone."""
-_LONGEST_FIRST_SECONDS = 86400.0
+LONGEST_FIRST_SECONDS = 86400.0
+"""The most that one line alone is believed to tell of a clock."""
 
 
 class Skew:
@@ -36,9 +37,9 @@ class Skew:
 
     def take(self, at: float, lag: float) -> None:
         """Take how old the newest line was when it came at `at`."""
-        lag = round(lag, 1) + 0.0  # never -0.0: how a stream was cut must not show
+        lag = round(lag, 1) + 0.0  # never -0.0
         base = self.seconds
-        if abs(lag - (base or 0.0)) > (_LONGEST_FIRST_SECONDS if base is None else _JUMP_SECONDS):
+        if abs(lag - (base or 0.0)) > (LONGEST_FIRST_SECONDS if base is None else _JUMP_SECONDS):
             self._doubt(at, lag)
             return
         self._doubted.clear()

@@ -60,6 +60,12 @@ class StreamReader:
         """The newest time that a line of this generation carried."""
         return self._scanner.last_stamp
 
+    @property
+    def new_stamp(self) -> float | None:
+        """The newest time, where what came last has changed it."""
+        newest = self._scanner.last_stamp
+        return None if newest == self._stamp_before else newest
+
     def feed(self, chunk: LogChunk, skew: float | None = None) -> list[Arrival]:
         """Take a chunk; an older generation and bytes that were seen are dropped.
 

@@ -86,6 +86,9 @@ HEADS = st.sampled_from(
         b"2026-03-12T07:04:18Z ",
         b"\x1b[2m2026-03-12T07:09:18.5Z\x1b[0m ",
         b"[entrypoint] 2026-03-12 07:00:04 ",
+        b"03/12 07:00:08 [",
+        b"12/31 07:00:08 [",
+        b"1999-03-12T07:04:18Z ",
     ]
 )
 BODIES = st.sampled_from(
@@ -117,7 +120,7 @@ def plainly(
     last: float | None = None
     found = []
     for segment in decoder.feed(data):
-        stamp = stamp_of(segment.raw[:96], last if last is not None else 0.0)
+        stamp = stamp_of(segment.raw[:96], 0.0)
         text = sanitise(segment.raw)
         found += [
             (rule, segment.line, segment.offset, str(text), stamp, None if stamp else last)

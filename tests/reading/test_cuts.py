@@ -1,0 +1,84 @@
+"""How the bytes of a stream were cut never shows, whatever they are."""
+
+from itertools import pairwise
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fleetui.domain.stream import LogChunk, StreamId
+from fleetui.profiles.loader import load
+from fleetui.reading.reader import Reader
+
+PROFILE = load("cuzk")
+HEADS = st.sampled_from(
+    [
+        b"",
+        b"2026-03-12T07:04:18Z  INFO ",
+        b"2026-03-12T07:09:18Z  INFO ",
+        b"1999-03-12T07:09:18Z  INFO ",
+        b"2031-03-12T07:09:18Z  INFO ",
+        b"03/12 07:00:08 [NOTICE] ",
+        b"12/31 23:00:08 [NOTICE] ",
+        b"[Thu Mar 12 07:03:14 2026] ",
+        b"[entrypoint] 2026-03-12 07:00:04 ",
+    ]
+)
+BODIES = st.sampled_from(
+    [
+        b"nothing here",
+        b"label=C.1 min_rate=29.0",
+        b"Starting benchmark",
+        b"submitting proof",
+        b"[#abcdef 1.9GiB/44GiB(4%) CN:16 DL:29MiB ETA:1m30s]",
+        b"=== Batch Benchmark ===",
+        b"cuzk_daemon: cuzk-daemon starting",
+        b"job enqueued job_id=ps-porep-1-2-3 proof_kind=porep-c2",
+        b"Phase 7: PoRep proof self-check PASSED job_id=ps-porep-1-2-3",
+        b"Error: x",
+    ]
+)
+ENDS = st.sampled_from([b"\n", b"\r\n", b"\r", b"\n\n", b""])
+ARRIVALS = st.lists(
+    st.tuples(
+        st.sampled_from([0.5, 1.0, 3.0, 60.0, 3600.0]),
+        st.lists(st.tuples(HEADS, BODIES, ENDS).map(b"".join), min_size=1, max_size=8),
+        st.lists(st.integers(1, 400), max_size=6),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def outcome(arrivals: list[tuple[float, list[bytes]]], kind: str) -> bytes:
+    """All that is read of a stream; each time comes with the pieces that came then."""
+    reader = Reader(PROFILE, 0)
+    at, offset = 1773298800.0, 0
+    for wait, parts in arrivals:
+        at += wait
+        for data in parts:
+            chunk = LogChunk(
+                stream=StreamId(0, "/tmp/x"), generation=1, offset=offset, data=data, at=at
+            )
+            reader.feed(chunk, kind)
+            offset += len(data)
+    told = [
+        [reader.reading(at + 1, live=live), reader.case(at + 1, live=live)]
+        for live in (True, False)
+    ]
+    return msgspec.json.encode(told, enc_hook=str)
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    edges = [0, *sorted(place % len(data) for place in places), len(data)]
+    return [data[low:high] for low, high in pairwise(edges) if low < high]
+
+
+@settings(max_examples=150, deadline=None)
+@given(ARRIVALS, st.sampled_from(["setup", "bench", "daemon", "curio"]))
+def test_the_cuts_never_show(
+    arrivals: list[tuple[float, list[bytes], list[int]]], kind: str
+) -> None:
+    whole = [(wait, [b"".join(lines)]) for wait, lines, _ in arrivals]
+    pieces = [(wait, cut(b"".join(lines), places)) for wait, lines, places in arrivals]
+    assert outcome(pieces, kind) == outcome(whole, kind)
