@@ -1,5 +1,3 @@
-import tomllib
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -21,8 +19,7 @@ from fleetui.reports.diagnose import DiagnoseError, diagnose_file
 
 PROFILE = load("cuzk")
 KINDS = ["setup", "bench", "daemon", "curio", "dmesg", "vast", "nvidia_smi", "ssh"]
-RULES = tomllib.loads((files("fleetui.profiles") / "faults.toml").read_text())["rule"]
-LITERALS = sorted({word for rule in RULES for word in rule["any"]})
+LITERALS = sorted({word for rule in load("faults").rules for word in rule.any})
 LINES = st.one_of(
     st.sampled_from(LITERALS),
     st.tuples(st.text(max_size=12), st.sampled_from(LITERALS), st.text(max_size=12)).map("".join),
@@ -97,10 +94,10 @@ def test_no_file_can_break_the_report(data: bytes, kind: str, tmp_path: Path) ->
 
 
 def test_every_rule_names_a_known_category_or_none() -> None:
-    for rule in RULES:
-        head = rule["id"].split(".", 1)[0]
-        assert head == "mark" or head in CATEGORIES, rule["id"]
-        assert rule.get("category") == (None if head == "mark" else head)
+    for rule in load("faults").rules:
+        head = rule.id.split(".", 1)[0]
+        assert head == "mark" or head in CATEGORIES, rule.id
+        assert rule.category == (None if head == "mark" else head)
 
 
 def test_causes_form_no_circle() -> None:
