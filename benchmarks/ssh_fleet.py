@@ -173,9 +173,9 @@ class CountingSink:
     async def room(self) -> None:
         """Never needed: all is taken."""
 
-    def lost(self, path: str, at: float) -> None:
+    def lost(self, path: str, unread: int, at: float) -> None:
         """Count as a failure."""
-        del at
+        del unread, at
         self.failures.append(path)
 
     def probe(self, sections: Mapping[str, str], at: float) -> None:

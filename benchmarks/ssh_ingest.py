@@ -86,7 +86,7 @@ class Sink:
     async def room(self) -> None:
         """Never needed: all is taken."""
 
-    def lost(self, path: str, at: float) -> None:
+    def lost(self, path: str, unread: int, at: float) -> None:
         """Ignore losses."""
 
     def probe(self, sections: Mapping[str, str], at: float) -> None:

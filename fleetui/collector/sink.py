@@ -70,9 +70,10 @@ class HostSink:
         """Wait until bytes may be queued."""
         await self._publisher.room(self._instance_id)
 
-    def lost(self, path: str, at: float) -> None:
+    def lost(self, path: str, unread: int, at: float) -> None:
         """Say in the timeline that bytes of a log could not be had."""
-        text = f"{path} was rotated away or removed before it was read to its end"
+        much = f"at least {unread} bytes of it are lost" if unread else "how much is not known"
+        text = f"{path} was rotated away or removed before it was read to its end: {much}"
         self._tell(Event(at=at, kind="log", text=sanitise(text), instance_id=self._instance_id))
         self.changed = True
 

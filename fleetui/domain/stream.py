@@ -17,9 +17,12 @@ class StreamPosition(msgspec.Struct, frozen=True, kw_only=True):
 
     `generation` counts the lives of the file from 1 (a truncation or replacement starts the
     next). `file_identity` is what the host said of the file (device and inode). `offset` is the
-    next byte to read. `skipped` counts bytes of this generation left out on purpose. `end` are
-    the last bytes before `offset`, as far as known: they tell an appended file from a rewritten
-    one. The store need not keep them, for it holds the bytes themselves.
+    next byte to read. `skipped` counts bytes of this generation left out on purpose. `lost_files`
+    counts files that were moved out of reach before they were read to their end, since this
+    generation began: it itself or ones that had the path after it; `lost_bytes` are what was seen
+    of their unread part, so at least so many. `end` are the last bytes before `offset`, as far as
+    known: they tell an appended file from a rewritten one. The store need not keep them, for it
+    holds the bytes themselves.
     """
 
     stream: StreamId
@@ -28,6 +31,8 @@ class StreamPosition(msgspec.Struct, frozen=True, kw_only=True):
     file_identity: str = ""
     offset: int = 0
     skipped: int = 0
+    lost_files: int = 0
+    lost_bytes: int = 0
     last_byte_at: float | None = None
     end: bytes = b""
 

@@ -19,7 +19,8 @@ class Delivery(msgspec.Struct, frozen=True):
     """New bytes of a stream and the position after them.
 
     The data is empty when a file is seen for the first time without bytes, when it was cut to
-    nothing (the next generation begins), and when it was removed (`file_identity` is empty).
+    nothing (the next generation begins), when it was removed (`file_identity` is empty), and when
+    it was lost.
     """
 
     chunk: LogChunk
@@ -40,6 +41,7 @@ class Positions:
         self._instance_id = instance_id
         self._plan = plan
         self._positions = dict(resume)
+        self._backlogs: dict[str, int] = {}
         self._kinds: dict[str, str | None] = {}
 
     @property
@@ -60,11 +62,15 @@ class Positions:
         ]
         alive.sort(key=lambda item: item[1].last_byte_at or 0.0, reverse=True)
         return "\n".join(
-            f"{position.file_identity} {position.offset} {path}" for path, position in alive[:limit]
+            f"{position.file_identity} {position.offset} {self._backlogs.get(path, 0)} {path}"
+            for path, position in alive[:limit]
         )
 
     def restore(self, path: str, position: StreamPosition | None) -> None:
         """Go back to an earlier position: its bytes were not taken after all."""
+        now = self._positions.get(path)
+        if position is None or now is None or now.file_identity != position.file_identity:
+            self._backlogs.pop(path, None)
         if position is None:
             self._positions.pop(path, None)
         else:
@@ -77,13 +83,15 @@ class Positions:
             Rewritten: the bytes before the offset are not those read before.
             FrameError: the frame does not fit what was read before.
         """
-        if isinstance(frame, (Beat, LostFrame)):
+        if isinstance(frame, Beat):
             return None
         kind = self._kind(frame.path)
         if kind is None:
             return None
         old = self._positions.get(frame.path)
         if not isinstance(frame, FileFrame):
+            if isinstance(frame, LostFrame):
+                return self._lose(frame, old, at)
             if old is None or not old.file_identity:
                 return None
             gone = msgspec.structs.replace(old, file_identity="", kind=kind, end=b"")
@@ -91,9 +99,23 @@ class Positions:
         if not frame.whole:
             return None
         position = self._place(frame, old, kind)
+        if frame.size > frame.offset + len(frame.data):
+            self._backlogs[frame.path] = frame.size
+        else:
+            self._backlogs.pop(frame.path, None)
         if position is old and not frame.data:
             return None
         return self._deliver(position, frame.data, at)
+
+    def _lose(self, frame: LostFrame, old: StreamPosition | None, at: float) -> Delivery | None:
+        """Count a file that cannot be read on; one that was never read has no position."""
+        self._backlogs.pop(frame.path, None)
+        if old is None:
+            return None
+        lost = msgspec.structs.replace(
+            old, lost_files=old.lost_files + 1, lost_bytes=old.lost_bytes + frame.unread
+        )
+        return self._deliver(lost, b"", at)
 
     def _place(self, frame: FileFrame, old: StreamPosition | None, kind: str) -> StreamPosition:
         """Return the position that the frame's new bytes belong to."""
@@ -106,7 +128,13 @@ class Positions:
         count = min(len(old.end), len(frame.before))
         if count and old.end[-count:] != frame.before[-count:]:
             self._positions[frame.path] = msgspec.structs.replace(
-                old, generation=old.generation + 1, offset=0, skipped=0, end=b""
+                old,
+                generation=old.generation + 1,
+                offset=0,
+                skipped=0,
+                lost_files=0,
+                lost_bytes=0,
+                end=b"",
             )
             raise Rewritten(frame.path)
         return old
@@ -138,6 +166,8 @@ class Positions:
                 file_identity=position.file_identity,
                 offset=position.offset + len(data),
                 skipped=position.skipped,
+                lost_files=position.lost_files,
+                lost_bytes=position.lost_bytes,
                 last_byte_at=at,
                 end=(
                     data[-REPEATED_BYTES:]

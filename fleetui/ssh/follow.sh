@@ -3,14 +3,14 @@
 # Parameters: CHUNK REPEAT FIRST MOST PATTERNS KNOWN ($0 names this process in a process list)
 #   CHUNK most new bytes of a file in one frame; REPEAT bytes before the offset sent once more, so
 #   that the reader notices a rewritten file; FIRST most bytes of a file at first sight; MOST files
-#   followed; PATTERNS globs, one a line; KNOWN lines "ID OFFSET PATH" of files followed before.
+#   followed; PATTERNS globs, one a line; KNOWN lines "ID OFFSET SIZE PATH" of files followed before.
 # Orders on stdin: "ROUNDS SECONDS": so many looks with a pause of so many seconds between them.
 # Frames:
 #   @follow 1                                      first line
 #   @file ID SIZE OFFSET REPEATED LENGTH PATH      then REPEATED+LENGTH bytes and a line end, then
 #   @end ID SIZE                                   the bytes count only when SIZE reaches their end
-#   @lost ID PATH                                  no longer to be found: what it held beyond the
-#                                                  offset cannot be had
+#   @lost ID BYTES PATH                            no longer to be found: what it held beyond the
+#                                                  offset cannot be had, BYTES at least (0: unknown)
 #   @gone ID PATH                                  removed, nothing has its place
 #   @beat                                          the order is carried out
 # A file is read through a descriptor that stays open (4 to 9), so that a file that is renamed or
@@ -40,7 +40,9 @@ shown=none
 
 for line in $6; do
   rest=${line#* }
-  known="$known$nl${line%% *} ${rest%% *} - ${rest#* }"
+  offset=${rest%% *}
+  rest=${rest#* }
+  known="$known$nl${line%% *} $offset ${rest%% *} - ${rest#* }"
 done
 
 at() { # what the listing has at path $1: new_id, new_size, new_links, new_time; or nothing
@@ -123,7 +125,10 @@ find_next() { # the file that had $path after $id and was rotated away unseen: n
     rest=${rest#* * * }
     case $rest in *.gz | *.bz2 | *.xz | *.zst | *.lz4) continue ;; esac
     case "$past$id$nl" in *"$nl$candidate$nl"*) continue ;; esac
-    case "$nl$listing" in *"$nl$candidate "*) continue ;; esac
+    case $known in *"$nl$candidate "*) continue ;; esac
+    if [ "$candidate" != "$new" ]; then # which may have been rotated away since the listing
+      case "$nl$listing" in *"$nl$candidate "*) continue ;; esac
+    fi
     if [ -n "$fd" ]; then
       if [ "$written" \< "$last_written" ]; then continue; fi
     elif ! [ "${candidate##*:}" -gt "${id##*:}" ]; then # the time of birth, where it is known
@@ -180,7 +185,7 @@ pour() { # $total bytes from $start, whatever they are; zeros for those that are
 }
 
 keep() {
-  kept="$kept$nl$id $offset $time $path"
+  kept="$kept$nl$id $offset $size $time $path"
   count=$((count + 1))
 }
 
@@ -196,6 +201,8 @@ go_on() { # files followed so far: new bytes, cut short, written again, moved, r
     id=${entry%% *}
     rest=${entry#* }
     offset=${rest%% *}
+    rest=${rest#* }
+    seen=${rest%% *}
     rest=${rest#* }
     time=${rest%% *}
     path=${rest#* }
@@ -243,7 +250,8 @@ go_on_elsewhere() { # the file $id is not at $path any more
       time=-
     fi
   else
-    printf '@lost %s %s\n' "$id" "$path" || exit
+    if [ "$seen" -lt "$offset" ]; then seen=$offset; fi
+    printf '@lost %s %s %s\n' "$id" "$((seen - offset))" "$path" || exit
   fi
   size=${status%% *}
   if [ "$size" -gt "$offset" ] || { [ "$size" -eq "$offset" ] && [ "$time" != "$new_time" ] && [ -n "$fd" ]; }; then
@@ -260,6 +268,7 @@ go_on_elsewhere() { # the file $id is not at $path any more
     id=$next
     offset=0
     time=-
+    size=0
     hold "$place"
     more=1
     stay
@@ -296,7 +305,8 @@ begin() { # files of the listing that are not followed yet
     case $path in /proc/self/fd/* | [!/]*) continue ;; esac
     case $size in '' | *[!0-9]*) continue ;; esac
     case "$kept$nl" in *" $path$nl"*) continue ;; esac
-    if [ "$count" -ge "$most" ] || [ ! -f "$path" ] || [ ! -r "$path" ]; then continue; fi
+    if [ "$count" -ge "$most" ]; then continue; fi
+    if [ -e "$path" ] && { [ ! -f "$path" ] || [ ! -r "$path" ]; }; then continue; fi
     case $away in ?*) if followed; then continue; fi ;; esac
     offset=0
     if [ "$size" -gt "$first" ]; then offset=$((size - first)); fi
@@ -308,10 +318,11 @@ begin() { # files of the listing that are not followed yet
     hold "$path"
     if [ -n "$fd" ]; then
       send
-      keep
-    else
+    else # moved since the listing: the next look finds it elsewhere, or says that it is lost
       shown=none
+      time=-
     fi
+    keep
   done
 }
 

@@ -13,6 +13,7 @@ from fleetui.domain.text import sanitise
 _HELLO = b"@follow 1"
 _NOISE_LIMIT = 64 * 1024
 _HEADER_LIMIT = 8 * 1024
+_DIGITS = 18
 _FILE = re.compile(rb"@file (\S+) (\d{1,18}) (\d{1,18}) (\d{1,18}) (\d{1,18}) ([^\n]+)\n")
 
 
@@ -44,10 +45,15 @@ class GoneFrame(msgspec.Struct, frozen=True, gc=False):
 
 
 class LostFrame(msgspec.Struct, frozen=True, gc=False):
-    """A followed file is no longer to be found: what it held beyond its offset cannot be had."""
+    """A followed file is no longer to be found: what it held beyond its offset cannot be had.
+
+    `unread` counts the bytes of that which the host saw: 0 when it saw none, though there may
+    have been.
+    """
 
     path: str
     identity: str
+    unread: int
 
 
 class Beat(msgspec.Struct, frozen=True, gc=False):
@@ -131,12 +137,18 @@ class FrameParser:
             frames.append(Beat())
         elif word in {b"@gone", b"@lost"}:
             identity, _, raw = rest.partition(b" ")
+            count = b""
+            if word == b"@lost":
+                count, _, raw = raw.partition(b" ")
+                if not count.isdigit() or len(count) > _DIGITS:
+                    raise FrameError(f"not a count of bytes: {_shown(data[at:end])}")
             path = _path(raw)
+            name = identity.decode("ascii", "replace")
             if path is None:
                 self.refused += 1
             else:
-                make = GoneFrame if word == b"@gone" else LostFrame
-                frames.append(make(path, identity.decode("ascii", "replace")))
+                lost = word == b"@lost"
+                frames.append(LostFrame(path, name, int(count)) if lost else GoneFrame(path, name))
         else:
             raise FrameError(f"not a frame: {_shown(data[at:end])}")
         return end + 1

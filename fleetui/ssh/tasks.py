@@ -49,8 +49,8 @@ class LogSink(Protocol):
     async def room(self) -> None:
         """Wait until it is worth offering again; nothing more is read from the host meanwhile."""
 
-    def lost(self, path: str, at: float) -> None:
-        """Take that a file was moved out of reach before it was read to its end."""
+    def lost(self, path: str, unread: int, at: float) -> None:
+        """Take that a file was moved out of reach, with at least `unread` bytes not read."""
 
 
 @dataclass(frozen=True)
@@ -169,16 +169,15 @@ class Following:
         if self._troubled:
             self._troubled = False
             self._complain(None)
-        if isinstance(frame, LostFrame):
-            self._sink.lost(frame.path, at)
-        if delivery is None:
-            return True
-        taken = False
-        try:
-            taken = self._sink.log_bytes(delivery.chunk, delivery.position, delivery.kind)
-        finally:
-            if not taken:
-                self._positions.restore(delivery.position.stream.path, before)
+        taken = delivery is None
+        if delivery is not None:
+            try:
+                taken = self._sink.log_bytes(delivery.chunk, delivery.position, delivery.kind)
+            finally:
+                if not taken:
+                    self._positions.restore(delivery.position.stream.path, before)
+        if taken and isinstance(frame, LostFrame):
+            self._sink.lost(frame.path, frame.unread, at)
         return taken
 
 

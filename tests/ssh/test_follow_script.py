@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -34,12 +35,13 @@ ROUND_SECONDS = 30.0
 class Follower:
     """Runs the script and applies its frames, as a link does, without the network."""
 
-    def __init__(self, folder: Path, way: str) -> None:
+    def __init__(self, folder: Path, way: str, *, tools: Path | None = None) -> None:
+        self._path = os.environ["PATH"] if tools is None else f"{tools}:{os.environ['PATH']}"
         self.plan = FollowPlan(streams=(("bench", f"{folder}/*.log"),))
         self.shell, _, self.without = way.partition(", ")
         self.positions = Positions(1, self.plan, {})
         self.data: dict[tuple[str, int], bytearray] = defaultdict(bytearray)
-        self.lost: list[str] = []
+        self.lost: list[tuple[str, int]] = []
         self.quiet_seconds = 0.0
         self.start()
 
@@ -54,6 +56,7 @@ class Follower:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
+            env=os.environ | {"PATH": self._path},
             start_new_session=True,
         )
         self.order()
@@ -112,14 +115,14 @@ class Follower:
                 self.stop()
                 self.start()
                 return 0
+            if isinstance(frame, LostFrame):
+                self.lost.append((frame.path, frame.unread))
             if delivery is not None:
                 chunk = delivery.chunk
                 held = self.data[chunk.stream.path, chunk.generation]
                 assert chunk.offset == len(held), "a gap or bytes given twice"
                 held += chunk.data
                 beats = 0
-            elif isinstance(frame, LostFrame):
-                self.lost.append(frame.path)
             elif isinstance(frame, Beat):
                 beats += 1
                 self.order()
@@ -313,8 +316,116 @@ def test_what_cannot_be_had_is_said(tmp_path: Path) -> None:
         log.write_bytes(b"two\n")
         follower.begin_again()
         follower.settle()
-        assert follower.lost == [str(log)]
+        assert follower.lost == [(str(log), 0)]
+        position = follower.positions.positions[str(log)]
+        assert (position.generation, position.lost_files) == (2, 0)
         assert bytes(follower.data[str(log), 2]) == b"two\n"
+    finally:
+        follower.stop()
+
+
+class Traps:
+    """A `stat` that changes the files just after it listed them, one trap after each listing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tools = folder / "tools"
+        self._traps = folder / "traps"
+        self._laid = folder / "laid"
+        self.tools.mkdir()
+        (folder / "sprung").mkdir()
+        real = shutil.which("stat")
+        tool = self.tools / "stat"
+        tool.write_text(
+            f'#!/bin/sh\n{real} "$@"\nstatus=$?\n'
+            "case $* in *' %h '*)\n"
+            f"  for trap in {shlex.quote(str(self._laid))}/*; do\n"
+            f'    mv "$trap" {shlex.quote(str(folder / "sprung"))} 2>/dev/null || break\n'
+            f"    cd {shlex.quote(str(folder / 'logs'))} || break\n"
+            f'    . {shlex.quote(str(folder / "sprung"))}/"${{trap##*/}}"\n'
+            "    break\n  done\nesac\nexit $status\n"
+        )
+        tool.chmod(0o755)
+
+    def lay(self, *commands: str) -> None:
+        self._traps.mkdir()
+        for number, command in enumerate(commands):
+            (self._traps / str(number)).write_text(command + "\n")
+        self._traps.rename(self._laid)
+
+    @property
+    def sprung(self) -> bool:
+        return not any(self._laid.iterdir())
+
+
+ROTATE = (
+    "[ ! -e a.log.2 ] || mv a.log.2 a.log.3; [ ! -e a.log.1 ] || mv a.log.1 a.log.2;"
+    " mv a.log a.log.1"
+)
+BETWEEN_LISTINGS = {
+    "rotated twice": (
+        [f"printf ' end' >>a.log; {ROTATE}; printf two >a.log", f"{ROTATE}; printf three >a.log"],
+        [b"one end", b"two", b"three"],
+        [],
+    ),
+    "rotated thrice": (
+        [
+            f"printf ' end' >>a.log; {ROTATE}; printf two >a.log",
+            f"{ROTATE}; printf three >a.log; {ROTATE}; printf four >a.log",
+        ],
+        [b"one end", b"two", b"three", b"four"],
+        [],
+    ),
+    "rotated twice and replaced": (
+        [
+            f"{ROTATE}; printf two >a.log",
+            f"{ROTATE}; printf three >a.log; mv a.log ../kept; printf four >a.log",
+        ],
+        [b"one", b"two", b"four"],
+        [],
+    ),
+    "rotated and replaced": (
+        [f"{ROTATE}; printf two >a.log", "mv a.log ../kept; printf three >a.log"],
+        [b"one", b"three"],
+        [3],
+    ),
+    "rotated and removed": (
+        [f"{ROTATE}; printf 'the second' >a.log", "mv a.log ../kept"],
+        [b"one"],
+        [10],
+    ),
+    "seen first and moved away": (
+        ["printf new >b.log", "mv b.log ../kept"],
+        [b"one"],
+        [3],
+    ),
+}
+"""What happens after one listing and after the next, what is read then, and what was lost."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", BETWEEN_LISTINGS)
+def test_what_changes_between_a_listing_and_the_read_is_read_or_said_to_be_lost(
+    tmp_path: Path, way: str, case: str
+) -> None:
+    steps, texts, lost = BETWEEN_LISTINGS[case]
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = folder / "a.log"
+    log.write_bytes(b"one")
+    traps = Traps(tmp_path)
+    follower = Follower(folder, way, tools=traps.tools)
+    try:
+        follower.settle()
+        traps.lay(*steps)
+        end = time.monotonic() + ROUND_SECONDS
+        while not traps.sprung:
+            assert time.monotonic() < end, "the script does not look"
+            follower.read()
+        follower.settle()
+        assert [bytes(data) for _, data in sorted(follower.data.items()) if data] == texts
+        assert [unread for _, unread in follower.lost] == lost
+        position = follower.positions.positions[str(log)]
+        assert position.file_identity or not log.exists()
     finally:
         follower.stop()
 

@@ -42,7 +42,7 @@ FRAMES = st.lists(
     st.one_of(
         file_frames(),
         st.builds(GoneFrame, PATHS, IDENTITIES),
-        st.builds(LostFrame, PATHS, IDENTITIES),
+        st.builds(LostFrame, PATHS, IDENTITIES, st.integers(0, 10**18 - 1)),
         st.just(Beat()),
     ),
     max_size=8,
@@ -56,7 +56,7 @@ def written(frame: Frame) -> bytes:
     if isinstance(frame, GoneFrame):
         return f"@gone {frame.identity} {frame.path}\n".encode()
     if isinstance(frame, LostFrame):
-        return f"@lost {frame.identity} {frame.path}\n".encode()
+        return f"@lost {frame.identity} {frame.unread} {frame.path}\n".encode()
     numbers = f"{frame.size} {frame.offset} {len(frame.before)} {len(frame.data)}"
     header = f"@file {frame.identity} {numbers} {frame.path}\n".encode()
     end = f"{frame.identity} {frame.size}" if frame.whole else f"9:9:9 {frame.size}"

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import asyncssh
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from fleetui.domain.host_key import fingerprint
 from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.ssh.backoff import Backoff
 from fleetui.ssh.follow import Positions
-from fleetui.ssh.frames import FileFrame, FrameError, GoneFrame
+from fleetui.ssh.frames import FileFrame, FrameError, GoneFrame, LostFrame
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.keys import load_keys
 from fleetui.ssh.outcome import detail_of, state_of
@@ -121,12 +122,32 @@ def test_positions_resume_only_what_lives_and_is_wanted() -> None:
         for path, identity in {"/tmp/a.log": "1:2:3", "/tmp/other": "1:3:3"}.items()
     }
     positions = Positions(1, PLAN, resume)
-    assert positions.known(10) == "1:2:3 7 /tmp/a.log"
+    assert positions.known(10) == "1:2:3 7 0 /tmp/a.log"
     assert positions.take(GoneFrame("/tmp/a.log", "1:2:3"), 1.0) is not None
     assert positions.known(10) == ""
     again = positions.take(frame(0, b"new"), 2.0)
     assert again is not None
     assert again.position.generation == 2
+
+
+def test_the_unread_rest_of_a_lost_file_is_counted_over_connections() -> None:
+    positions = Positions(1, PLAN, {})
+    assert positions.take(LostFrame("/tmp/a.log", "1:2:3", 5), 1.0) is None
+    part = msgspec.structs.replace(frame(0, b"some"), size=1000)
+    assert positions.take(part, 1.0) is not None
+    assert positions.known(10) == "1:2:3 4 1000 /tmp/a.log"
+    for count in (1, 2):
+        lost = positions.take(LostFrame("/tmp/a.log", "1:2:3", 996), 2.0)
+        assert lost is not None
+        assert lost.chunk.data == b""
+        assert (lost.position.lost_files, lost.position.lost_bytes) == (count, count * 996)
+    more = positions.take(frame(4, b" more", before=b"some"), 3.0)
+    assert more is not None
+    assert (more.position.lost_files, more.position.lost_bytes) == (2, 1992)
+    assert positions.known(10) == "1:2:3 9 0 /tmp/a.log"
+    successor = positions.take(frame(0, b"new", identity="1:9:9"), 4.0)
+    assert successor is not None
+    assert (successor.position.generation, successor.position.lost_files) == (2, 0)
 
 
 def test_a_gap_is_an_error_and_a_late_start_is_counted() -> None:

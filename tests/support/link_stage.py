@@ -31,7 +31,7 @@ class Recorder:
         self.starts: dict[tuple[str, int], int] = {}
         self.positions: dict[str, StreamPosition] = {}
         self.kinds: dict[str, str] = {}
-        self.losses: list[str] = []
+        self.losses: list[tuple[str, int]] = []
         self.probes: list[Mapping[str, str]] = []
         self.statuses: list[tuple[bytes | None, SafeText | None]] = []
         self.outcomes: list[SshOutcome] = []
@@ -55,9 +55,9 @@ class Recorder:
     async def room(self) -> None:
         await self.gate.wait()
 
-    def lost(self, path: str, at: float) -> None:
+    def lost(self, path: str, unread: int, at: float) -> None:
         del at
-        self.losses.append(path)
+        self.losses.append((path, unread))
 
     def probe(self, sections: Mapping[str, str], at: float) -> None:
         del at
