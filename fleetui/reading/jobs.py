@@ -73,10 +73,10 @@ class Jobs:
             self.running.clear()
             self.started_at = at
             return True
-        if signal in ("job_unreadable", "gpu_start_failed"):
+        job_id = fields.get("job", "").strip('"')
+        if not job_id and signal in ("job_unreadable", "gpu_start_failed"):
             self._fail(self._guilty(signal))
             return True
-        job_id = fields.get("job", "").strip('"')
         if not job_id:
             if signal == "job_failed":
                 self.failed += 1
@@ -88,7 +88,7 @@ class Jobs:
             self._job(job_id, fields.get("kind"), at)
         elif signal == "proof_done":
             self._finish(job_id, at)
-        elif signal == "job_failed":
+        elif signal in ("job_failed", "gpu_start_failed"):
             self._fail(job_id)
         else:
             self._moved(signal, job_id, fields, at)
@@ -190,10 +190,10 @@ class Jobs:
         """Count a failure once; what the job still says is no work any more."""
         if job_id is None:
             self.failed += 1
-        elif self.running.pop(job_id, None) is not None:
+            return
+        known = (*self._failed, *self._finished)
+        if self.running.pop(job_id, None) is not None or job_id not in known:
             self.failed += 1
-            self._failed.append(job_id)
-        elif job_id not in self._failed and job_id not in self._finished:
             self._failed.append(job_id)
 
     def _finish(self, job_id: str, at: float) -> None:

@@ -61,6 +61,23 @@ def test_a_failed_start_on_the_gpu_ends_the_only_job_it_can_mean(
     assert jobs.failed == 1
 
 
+@pytest.mark.parametrize("text", ["failed error=cuda", "task panicked error=task 2 panicked"])
+def test_a_failed_start_on_the_gpu_is_its_workers(text: str) -> None:
+    span = (
+        "gpu_worker{worker_id=0 gpu=0 job_id=b proof_kind=porep-c2 batch_size=1 partition=Some(3)}"
+    )
+    lines = [line for name in "abc" for line in (queued(name), dispatched(name))]
+    jobs = told(*lines, f"ERROR {span}: cuzk_core::engine: GPU prove start {text}", proved("b", 1))
+    assert [part.name for part in jobs.parts()] == ["a", "c"]
+    assert jobs.failed == 1
+
+
+def test_a_failure_of_a_job_that_was_never_seen_counts_once() -> None:
+    jobs = told(FAILED, FAILED, proved("a", 1), queued("b"))
+    assert [part.name for part in jobs.parts()] == ["b"]
+    assert jobs.failed == 1
+
+
 @pytest.mark.parametrize("job", ["snap-1-2-3", "ps-snap-1", "0d0e-unknown"])
 def test_a_snap_deal_seen_from_the_middle_has_all_its_partitions(job: str) -> None:
     (part,) = told(*(proved(job, number) for number in range(12))).parts()
