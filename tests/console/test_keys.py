@@ -60,7 +60,7 @@ async def test_new_figures_resort_without_moving_the_cursor_on_the_screen() -> N
     store = build(200, now=NOW)
     async with console(store, size=(120, 30)) as run:
         screen = run.app.fleet_screen
-        screen._select(sort="cost", descending=True)
+        screen.select(sort="cost", descending=True)
         screen.action_cursor(60)
         chosen = run.cursor
         assert chosen is not None
