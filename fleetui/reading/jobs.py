@@ -83,8 +83,10 @@ class Jobs:
             return signal == "job_failed"
         self.has_log = True
         if signal in ("request", "job_queued"):
-            if job_id in self._failed:
-                self._failed.remove(job_id)
+            # Older curio gives all proofs of a sector one name (facts: cuzk.md section 2).
+            for ended in (self._failed, self._finished):
+                if job_id in ended:
+                    ended.remove(job_id)
             self._job(job_id, fields.get("kind"), at)
         elif signal == "proof_done":
             self._finish(job_id, at)

@@ -42,6 +42,13 @@ def test_a_failed_job_does_not_come_back_with_its_next_partition() -> None:
     assert again.failed == 1
 
 
+def test_proofs_that_share_a_name_count_each() -> None:
+    passed = "INFO Phase 7: PoRep proof self-check PASSED job_id=ps-porep-1000-1"
+    once = [queued("ps-porep-1000-1"), passed, passed]
+    assert len(told(*once).done) == 1
+    assert len(told(*once, *once).done) == 2
+
+
 def test_a_job_whose_input_cannot_be_read_leaves_the_queue() -> None:
     jobs = told(
         queued("a"), dispatched("a"), queued("b"), queued("c"),
