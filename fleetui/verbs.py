@@ -304,8 +304,12 @@ async def diagnose_stored(settings: config.Settings, instance_id: int, *, as_jso
             answer = await diagnose_instance(store, instance_id)
         except InquestError as error:
             refuse(str(error))
-        notes = [] if as_json else await notes_on(store, instance_id, now)
-    print(json_text(answer) if as_json else "\n".join([answer_text(answer), "", *notes]))
+        notes = await notes_on(store, instance_id, now)
+    print(
+        json_text({**answer, "notes": notes})
+        if as_json
+        else "\n".join([answer_text(answer), "", *notes])
+    )
     return int(any(finding["severity"] == "critical" for finding in answer["findings"]))
 
 

@@ -43,7 +43,7 @@ class MachineMemory:
             return
         marks = await store.machine_marks(machine_id)
         self._asked.add((watcher.instance_id, machine_id))
-        others = tuple(mark for mark in marks if mark.last_instance != watcher.instance_id)
+        others = tuple(mark for mark in marks if mark.is_of_another(watcher.instance_id))
         if not others:
             return
         text = marks_text(others, self._clock.now())

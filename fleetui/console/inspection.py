@@ -99,6 +99,9 @@ def _head(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     lines.append(line)
     if row.odd:
         lines += [[(text, "warn")] for text in wrap(f"Vast's row is {row.odd}", width)[:2]]
+    if row.machine_record:
+        text = f"This machine has a record: {row.machine_record}"
+        lines += [[(part, "warn")] for part in wrap(text, width)[:4]]
     status_msg = subject.instance.status_msg if subject.instance else None
     if status_msg and row.stage.value in ("loading", "boot", "failed", "stopped"):
         lines += [[(text, "dim")] for text in wrap(status_msg, width)[:2]]

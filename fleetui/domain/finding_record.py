@@ -114,7 +114,12 @@ class MachineMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     first_seen: float
     last_seen: float
     occurrences: int = 1
+    first_instance: int | None = None
     last_instance: int | None = None
+
+    def is_of_another(self, instance_id: int) -> bool:
+        """Tell whether another instance than this one had the fault, too."""
+        return {self.first_instance or self.last_instance, self.last_instance} != {instance_id}
 
 
 class Mend(msgspec.Struct, frozen=True):

@@ -166,6 +166,7 @@ def _row_line(row: dict[str, Any], quiet: dict[tuple[int, str], str]) -> str:
             f"{row['trend']:+.0%}" if row["trend"] else "",
             row["peers"] or "",
             f"{severity}: {finding}" + (f" ({state})" if state else "") if finding else "",
+            "[machine has a record]" if row.get("machine_record") else "",
         )
     ).rstrip()
 

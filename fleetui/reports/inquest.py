@@ -43,7 +43,7 @@ async def notes_on(store: ViewerStore, instance_id: int, now: float) -> list[str
                 notes.append(f"{finding.category} before: {before}")
     if instance is not None and instance.machine_id is not None:
         marks = await store.machine_marks(instance.machine_id)
-        others = tuple(mark for mark in marks if mark.last_instance != instance_id)
+        others = tuple(mark for mark in marks if mark.is_of_another(instance_id))
         if others:
             text = marks_text(others, now)
             notes.append(f"Machine {instance.machine_id} has a record of other instances: {text}")

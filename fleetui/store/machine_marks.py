@@ -45,10 +45,15 @@ def write_mark(
         return
     finding = record.finding
     row = connection.execute(
-        "SELECT first_seen, occurrences FROM machine_mark WHERE machine_id = ? AND signature = ?",
+        "SELECT doc FROM machine_mark WHERE machine_id = ? AND signature = ?",
         (record.machine_id, finding.signature),
     ).fetchone()
-    first_seen, occurrences = row or (record.first_seen, 0)
+    known = None if row is None else decode(row[0], MachineMark)
+    first_seen = record.first_seen if known is None else known.first_seen
+    occurrences = 0 if known is None else known.occurrences
+    first_instance = record.instance_id
+    if known is not None:
+        first_instance = known.first_instance or known.last_instance or first_instance
     mark = MachineMark(
         machine_id=record.machine_id,
         category=finding.category,
@@ -58,6 +63,7 @@ def write_mark(
         first_seen=first_seen,
         last_seen=at,
         occurrences=max(occurrences + occurred, 1),
+        first_instance=first_instance,
         last_instance=record.instance_id,
     )
     connection.execute(

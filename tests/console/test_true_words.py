@@ -131,3 +131,17 @@ async def test_an_undone_destroy_stands_in_the_activity_and_enter_opens_an_entry
         await run.until(lambda: "restart daemon" not in run.text, "only what was undone")
         await run.press("enter")
         await run.shows(long[-10:])
+
+
+async def test_a_machine_with_a_record_says_so_beside_the_table_on_its_page_and_in_status() -> None:
+    store = build(24, now=NOW)
+    words = sanitise("gpu_fallen_off_bus twice, last 3 d ago")
+    store.put(msgspec.structs.replace(store.rows[20110148][1], machine_record=words))
+    async with console(store, size=(160, 50)) as run:
+        await run.shows("This machine has a record")
+        await run.press("enter")
+        await run.shows("This machine has a record")
+        report = await status_report(run.store, NOW)
+        told = [row["machine_record"] for row in report["rows"] if "machine_record" in row]
+        assert told == [words]
+        assert status_text(report).count("[machine has a record]") == 1

@@ -229,6 +229,10 @@ async def test_a_gone_instance_closes_its_findings_and_the_machine_remembers(
     await fleet.read(SLOW, instance_id=9, machine_id=71)
     (mark,) = await fleet.store.machine_marks(70)
     assert (mark.category, mark.occurrences, mark.last_instance) == ("gpu_vram_oom", 2, 8)
+    assert mark.is_of_another(8), "7 had it before"
+    (own,) = await fleet.store.machine_marks(71)
+    assert not own.is_of_another(9)
+    assert own.is_of_another(10)
     assert [m.category for m in await fleet.store.machine_marks(71)] == ["params_fetch_stall"]
     assert await fleet.store.machine_marks(72) == ()
 
