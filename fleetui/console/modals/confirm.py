@@ -87,6 +87,11 @@ class ConfirmDialog(ModalScreen[Answer]):
         self._drawn_at = time.monotonic()
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether it has been on the screen: only keys typed after that count."""
+        return self._drawn_at < float("inf")
+
+    @property
     def armed(self) -> bool:
         """Whether the confirmation given so far is enough."""
         return self.typed == self.request.typed and len(self._gone) < len(self.request.rows)
