@@ -1,16 +1,22 @@
 """Intents, the audit beside each of their steps, and who watches what."""
 
 import sqlite3
+from collections.abc import Collection
 
 import msgspec
 
 from fleetui.domain.codec import decode, encode
-from fleetui.domain.intent import AuditEntry, Intent, IntentState
+from fleetui.domain.intent import AuditEntry, Intent, IntentState, Withdrawal
 from fleetui.domain.text import SafeText
 from fleetui.store.interface import Lease, StoreError
 
 FORGET_VIEWER_SECONDS = 3600.0
 """How long a viewer's last word is kept after it ran out."""
+
+TABLES = (
+    "CREATE TABLE withdrawal (intent_id TEXT PRIMARY KEY, doc BLOB NOT NULL) STRICT, WITHOUT ROWID",
+)
+"""Viewers may add to it only: an intent's state is what both tables say together."""
 
 
 def write_intent(connection: sqlite3.Connection, intent: Intent) -> None:
@@ -31,10 +37,55 @@ def write_intent(connection: sqlite3.Connection, intent: Intent) -> None:
     _write_audit(connection, intent, intent.created_at, intent.reason)
 
 
-def claim_requested(connection: sqlite3.Connection, lease: Lease, at: float) -> tuple[Intent, ...]:
-    """Move requested intents to `running` with their audit entries; return them, oldest first."""
+def write_withdrawal(connection: sqlite3.Connection, withdrawal: Withdrawal) -> None:
+    """Take a request back, with its audit entry.
+
+    Raises:
+        StoreError: there is no such intent, or it is not waiting any more.
+    """
+    intent = read_intent(connection, withdrawal.intent_id)
+    if intent is None:
+        raise StoreError(f"there is no intent {withdrawal.intent_id}")
+    if intent.state is not IntentState.REQUESTED:
+        raise StoreError(
+            f"{intent.verb} {intent.instance_id} cannot be withdrawn any more: it is {intent.state}"
+        )
+    connection.execute(
+        "INSERT INTO withdrawal (intent_id, doc) VALUES (?, ?)",
+        (withdrawal.intent_id, encode(withdrawal)),
+    )
+    entry = AuditEntry(
+        at=withdrawal.at,
+        actor=withdrawal.by,
+        event="withdrawn",
+        instance_id=intent.instance_id,
+        intent_id=intent.intent_id,
+        verb=intent.verb,
+        detail=SafeText(f"asked for by {intent.actor}"),
+    )
+    append_audit(connection, entry)
+
+
+def read_requested(connection: sqlite3.Connection) -> tuple[Intent, ...]:
+    """Read what waits to be taken, oldest first."""
+    intents = _select(connection, "WHERE state = 'requested' ORDER BY id")
+    return tuple(intent for intent in intents if intent.state is IntentState.REQUESTED)
+
+
+def claim_requested(
+    connection: sqlite3.Connection, lease: Lease, at: float, only: Collection[str] | None
+) -> tuple[Intent, ...]:
+    """Move requested intents (with `only`, those) to `running`; return them, oldest first.
+
+    What was withdrawn is noted as refused.
+    """
     claimed = []
     for intent in _select(connection, "WHERE state = 'requested' ORDER BY id"):
+        if intent.state is not IntentState.REQUESTED:
+            _update(connection, intent)
+            continue
+        if only is not None and intent.intent_id not in only:
+            continue
         running = msgspec.structs.replace(
             intent, state=IntentState.RUNNING, epoch=lease.epoch, started_at=at
         )
@@ -146,8 +197,18 @@ def read_newest_viewer(connection: sqlite3.Connection) -> float | None:
 
 
 def _select(connection: sqlite3.Connection, tail: str, *values: object) -> tuple[Intent, ...]:
-    found = connection.execute(f"SELECT doc FROM intent {tail}", values)  # noqa: S608 - our own text
-    return tuple(decode(document, Intent) for (document,) in found)
+    found = connection.execute(
+        f"SELECT intent.doc, withdrawal.doc FROM intent LEFT JOIN withdrawal USING (intent_id) {tail}",  # noqa: E501,S608 - our own text
+        values,
+    )
+    return tuple(_intent(document, withdrawn) for document, withdrawn in found)
+
+
+def _intent(document: bytes, withdrawn: bytes | None) -> Intent:
+    intent = decode(document, Intent)
+    if withdrawn is None or intent.state is not IntentState.REQUESTED:
+        return intent
+    return decode(withdrawn, Withdrawal).applied(intent)
 
 
 def _update(connection: sqlite3.Connection, intent: Intent) -> None:

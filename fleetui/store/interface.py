@@ -4,11 +4,12 @@ The collector publishes under a lease; consoles follow revisions and write inten
 knows where the other runs (facts: console_and_scale.md section 3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import msgspec
 
+from fleetui.domain.answer import Answer
 from fleetui.domain.finding_record import (
     FindingDecision,
     FindingRecord,
@@ -17,7 +18,7 @@ from fleetui.domain.finding_record import (
     SignatureHistory,
 )
 from fleetui.domain.instance import Instance, Walk
-from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
+from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState, Withdrawal
 from fleetui.domain.machine_record import MachineRecord
 from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.policy import Proposal
@@ -191,6 +192,13 @@ class ViewerStore(Protocol):
     async def intend(self, intent: Intent) -> None:
         """Record a requested action and its audit entry in one transaction."""
 
+    async def withdraw(self, withdrawal: Withdrawal) -> None:
+        """Take a request back that no collector has taken, with its audit entry.
+
+        Raises:
+            StoreError: it is not waiting any more.
+        """
+
     async def intents(
         self, *, instance_id: int | None = None, limit: int = 200
     ) -> tuple[Intent, ...]:
@@ -198,6 +206,9 @@ class ViewerStore(Protocol):
 
     async def intent(self, intent_id: str) -> Intent | None:
         """Return one intent."""
+
+    async def answers(self, intent_ids: Sequence[str]) -> tuple[Answer, ...]:
+        """Return what hosts answered to these `run` intents, in their order, as far as known."""
 
     async def audit(self, *, limit: int = 200) -> tuple[AuditEntry, ...]:
         """Return the newest audit entries, newest first."""
@@ -289,8 +300,21 @@ class CollectorStore(ViewerStore, Protocol):
             FenceLostError: somebody else holds the lease.
         """
 
-    async def claim(self, lease: Lease) -> tuple[Intent, ...]:
-        """Move requested intents to `running` under the fence and return them, oldest first."""
+    async def keep_answer(self, lease: Lease, answer: Answer) -> None:
+        """Keep what a host answered to a command; the oldest make room for it.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+        """
+
+    async def requested(self) -> tuple[Intent, ...]:
+        """Return the intents that wait to be taken, oldest first."""
+
+    async def claim(self, lease: Lease, only: Collection[str] | None = None) -> tuple[Intent, ...]:
+        """Move requested intents to `running` under the fence and return them, oldest first.
+
+        With `only`, those of these names; never what was withdrawn.
+        """
 
     async def unfinished(self, lease: Lease) -> tuple[Intent, ...]:
         """Return `running` and `unknown` intents of earlier epochs, to be checked, not repeated."""

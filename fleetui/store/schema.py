@@ -8,7 +8,9 @@ import sqlite3
 from pathlib import Path
 
 from fleetui.store import (
+    answer_tables,
     finding_tables,
+    intent_tables,
     machine_marks,
     machine_record,
     proposal_tables,
@@ -201,6 +203,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         *proposal_tables.TABLES,
     ),
     machine_record.TABLES,
+    (*intent_tables.TABLES, *answer_tables.TABLES),
 )
 """What brings a file from each version to the next; an empty one is of version 0.
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from fleetui.domain.answer import Answer
 from fleetui.domain.clock import Clock
 from fleetui.domain.codec import decode, encode
 from fleetui.domain.finding_record import (
@@ -15,7 +16,7 @@ from fleetui.domain.finding_record import (
     SignatureHistory,
 )
 from fleetui.domain.instance import Instance
-from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState
+from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState, Withdrawal
 from fleetui.domain.machine_record import MachineRecord
 from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.policy import Proposal
@@ -26,6 +27,7 @@ from fleetui.domain.standing import Mark, Standing
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.domain.text import SafeText
 from fleetui.store import (
+    answer_tables,
     finding_tables,
     fleet_tables,
     intent_tables,
@@ -217,6 +219,14 @@ class SqliteStore:
         """Record a requested action and its audit entry in one transaction."""
         await self._database.write(lambda raw: intent_tables.write_intent(raw, intent))
 
+    async def withdraw(self, withdrawal: Withdrawal) -> None:
+        """Take a request back that no collector has taken, with its audit entry.
+
+        Raises:
+            StoreError: it is not waiting any more.
+        """
+        await self._database.write(lambda raw: intent_tables.write_withdrawal(raw, withdrawal))
+
     async def intents(
         self, *, instance_id: int | None = None, limit: int = 200
     ) -> tuple[Intent, ...]:
@@ -228,6 +238,10 @@ class SqliteStore:
     async def intent(self, intent_id: str) -> Intent | None:
         """Return one intent."""
         return await self._database.read(lambda raw: intent_tables.read_intent(raw, intent_id))
+
+    async def answers(self, intent_ids: Sequence[str]) -> tuple[Answer, ...]:
+        """Return what hosts answered to these `run` intents, in their order, as far as known."""
+        return await self._database.read(lambda raw: answer_tables.read_answers(raw, intent_ids))
 
     async def audit(self, *, limit: int = 200) -> tuple[AuditEntry, ...]:
         """Return the newest audit entries, newest first."""
@@ -407,15 +421,36 @@ class SqliteStore:
 
         await self._fenced(lease, keep)
 
-    async def claim(self, lease: Lease) -> tuple[Intent, ...]:
-        """Move requested intents to `running` under the fence and return them, oldest first."""
+    async def keep_answer(self, lease: Lease, answer: Answer) -> None:
+        """Keep what a host answered to a command; the oldest make room for it.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+        """
+        document = await asyncio.to_thread(answer_tables.pack, answer)
+
+        def keep(raw: sqlite3.Connection) -> None:
+            lease_rows.renew(raw, self._host_clock, lease)
+            answer_tables.write_answer(raw, answer.intent_id, document)
+
+        await self._fenced(lease, keep)
+
+    async def requested(self) -> tuple[Intent, ...]:
+        """Return the intents that wait to be taken, oldest first."""
+        return await self._database.read(intent_tables.read_requested)
+
+    async def claim(self, lease: Lease, only: Collection[str] | None = None) -> tuple[Intent, ...]:
+        """Move requested intents to `running` under the fence and return them, oldest first.
+
+        With `only`, those of these names; never what was withdrawn.
+        """
         self._refuse_viewer()
         if not await self._database.read(intent_tables.has_requested):
             return ()
 
         def claim(raw: sqlite3.Connection) -> tuple[Intent, ...]:
             lease_rows.renew(raw, self._host_clock, lease)
-            return intent_tables.claim_requested(raw, lease, self._clock.now())
+            return intent_tables.claim_requested(raw, lease, self._clock.now(), only)
 
         return await self._fenced(lease, claim)
 

@@ -11,6 +11,7 @@ _READS = frozenset({
 })  # fmt: skip
 _WRITES = frozenset({
     (sqlite3.SQLITE_INSERT, "intent"),
+    (sqlite3.SQLITE_INSERT, "withdrawal"),
     (sqlite3.SQLITE_INSERT, "audit"),
     (sqlite3.SQLITE_INSERT, "finding_decision"),
     (sqlite3.SQLITE_INSERT, "watch"),
@@ -20,7 +21,7 @@ _WRITES = frozenset({
 
 
 def guard(connection: sqlite3.Connection) -> None:
-    """Let it read everything, but write only intents, decisions, their audit and watches."""
+    """Let it read everything; write only intents, withdrawals, decisions, audit and watches."""
     connection.set_authorizer(_authorise)
 
 

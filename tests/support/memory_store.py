@@ -1,9 +1,11 @@
 """A viewer's store in memory: what the console's tests and the sample fleet run on."""
 
 import asyncio
+from collections.abc import Sequence
 
 import msgspec
 
+from fleetui.domain.answer import Answer
 from fleetui.domain.finding_record import (
     FindingDecision,
     FindingRecord,
@@ -12,7 +14,7 @@ from fleetui.domain.finding_record import (
     begun,
 )
 from fleetui.domain.instance import Instance, Walk
-from fleetui.domain.intent import AuditEntry, Event, Intent
+from fleetui.domain.intent import AuditEntry, Event, Intent, Withdrawal
 from fleetui.domain.machine_record import MachineRecord
 from fleetui.domain.money import Spend
 from fleetui.domain.policy import Proposal
@@ -43,6 +45,7 @@ class MemoryStore:
         self.proposal_list: tuple[Proposal, ...] = ()
         self.standing_orders = Standing()
         self.intent_list: list[Intent] = []
+        self.answers_by_id: dict[str, Answer] = {}
         self.audit_list: list[AuditEntry] = []
         self.finding_list: list[FindingRecord] = []
         self.snapshot_list: list[Snapshot] = []
@@ -225,6 +228,18 @@ class MemoryStore:
     async def intent(self, intent_id: str) -> Intent | None:
         await self._ready()
         return next((i for i in self.intent_list if i.intent_id == intent_id), None)
+
+    async def withdraw(self, withdrawal: Withdrawal) -> None:
+        await self._ready()
+        for place, intent in enumerate(self.intent_list):
+            if intent.intent_id == withdrawal.intent_id and intent.state == "requested":
+                self.intent_list[place] = withdrawal.applied(intent)
+                return
+        raise StoreError(f"{withdrawal.intent_id} cannot be withdrawn any more")
+
+    async def answers(self, intent_ids: Sequence[str]) -> tuple[Answer, ...]:
+        await self._ready()
+        return tuple(self.answers_by_id[key] for key in intent_ids if key in self.answers_by_id)
 
     async def audit(self, *, limit: int = 200) -> tuple[AuditEntry, ...]:
         await self._ready()
