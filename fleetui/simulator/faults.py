@@ -26,7 +26,8 @@ API_FAULTS = {
     "price": "the given rows cost `value` times as much",
     "outbid": "the given instances are interruptible and stopped by a higher bid",
     "refused": "an action answers 200 with success false and does nothing",
-    "queued": "a start waits, as on a busy machine, until this is off; a stop cancels it",
+    "queued": "a start or renting waits, as for busy GPUs, until this is off; a stop cancels it",
+    "offer_lost": "somebody else was faster at every offer that is to be rented",
     "lost_answer": "an action is done, and the connection cut instead of an answer",
 }
 SSH_FAULTS = {

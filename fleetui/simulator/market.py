@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fleetui.simulator.world import Offer
+from fleetui.simulator.stock import Offer
 
 CREATE_LABEL_LIMIT = 256
 _OF_A_CONTRACT = frozenset(

@@ -19,7 +19,7 @@ from fleetui.simulator.control import Control
 from fleetui.simulator.doors import Doors, SshPorts
 from fleetui.simulator.faults import Faults, parse_fault
 from fleetui.simulator.vast_api import ALL_SCOPES, READ_SCOPES, VastApi
-from fleetui.simulator.world import MakeHost, World
+from fleetui.simulator.world import MakeHost, MakeOffered, World
 
 LOOPBACK = "127.0.0.1"
 GRACE_SECONDS = 1.0
@@ -43,6 +43,7 @@ class Cast:
     make_host: MakeHost
     make_ssh: Callable[[str], ServedSsh]
     new_scenario: str = ""
+    make_offered: MakeOffered | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,9 @@ async def serving(
     `pace` scales the API's rate limits (0 for none); `key` is the API key, else a random one.
     """
     key = key or secrets.token_hex(32)
-    world = World(cast.plan, seed, clock, cast.make_host, cast.new_scenario, real)
+    world = World(
+        cast.plan, seed, clock, cast.make_host, cast.new_scenario, cast.make_offered, real
+    )
     faults = Faults()
     ssh = cast.make_ssh(public_key)
     doors = Doors(world, faults, ssh)
@@ -152,10 +155,11 @@ def pretend_cast(hosts: int, seed: int) -> Cast:
     """Cast the project's own scenarios, every stage and failure early in the list."""
     from fleetui.simulator.hosts import scenarios  # noqa: PLC0415 - heavy, and tests bring theirs
     from fleetui.simulator.hosts.host import Host  # noqa: PLC0415 - the same
+    from fleetui.simulator.hosts.offered import offered_host  # noqa: PLC0415 - the same
     from fleetui.simulator.hosts.ssh_server import SshServer  # noqa: PLC0415 - the same
 
     plan = scenarios.assign(hosts, seed)
-    return Cast(plan, Host, SshServer, new_scenario=plan[0][0] if plan else "")
+    return Cast(plan, Host, SshServer, make_offered=offered_host)
 
 
 async def _listen(stack: contextlib.AsyncExitStack, app: web.Application) -> str:

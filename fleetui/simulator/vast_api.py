@@ -313,9 +313,16 @@ class VastApi:
         wrong = wrong_in_order(body)
         if wrong:
             return http_answers.refusal(400, "invalid_args", wrong)
-        rental = self._world.create(_id(request), body)
+        if self._faults.take("refused"):
+            return http_answers.answer(http_answers.REFUSED)
+        rental = None if self._faults.take("offer_lost") else self._world.create(_id(request), body)
         if rental is None:
             return http_answers.refusal(404, "no_such_ask", "The offer is no longer there")
+        if self._faults.get("queued", rental.instance_id):
+            rental.host.stop(self._world.clock.now())
+            rental.start_queued = True
+        if self._faults.take("lost_answer", rental.instance_id):
+            return http_answers.cut(request)
         secret = rental.fields["jupyter_token"]
         return http_answers.answer(
             {"success": True, "new_contract": rental.instance_id, "instance_api_key": secret}

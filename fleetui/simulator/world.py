@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from fleetui.domain.clock import Clock
 from fleetui.simulator.rows import PRICE_SHARES, base_row, price, settle
+from fleetui.simulator.stock import Offer, Stock, StockMachine
 
 FIRST_ID = 41_200_100
-FIRST_OFFER = 9_100_000
 LINGER_SECONDS = 4.0
-OFFERS = 12
+OFFERS = 40
 _LABELS = ("cuzk-a", "cuzk-b", "prover", "bench-me", None)
 
 
@@ -37,6 +37,8 @@ class PretendHost(Protocol):
 
 MakeHost = Callable[[int, str, int, Clock, float], PretendHost]
 """Instance id, scenario name, seed, clock, time of the start."""
+MakeOffered = Callable[[int, StockMachine, Mapping[str, str], Clock, float], PretendHost]
+"""Instance id, machine, environment, clock, time of the start."""
 
 
 @dataclass
@@ -57,19 +59,11 @@ class Rental:
 
 
 @dataclass
-class Offer:
-    """A machine that can be rented."""
-
-    offer_id: int
-    fields: dict[str, Any]
-    scenario: str = "healthy"
-
-
-@dataclass
 class World:
     """All instances of one account. The same seed makes the same fleet.
 
-    `plan` has a scenario name and the age in seconds for each first instance. `real` is the
+    `plan` has a scenario name and the age in seconds for each first instance. `make_offered`
+    makes the hosts of rented offers; without it they live through `new_scenario`. `real` is the
     monotonic time that the lingering of destroyed rows follows.
     """
 
@@ -78,10 +72,10 @@ class World:
     clock: Clock
     make_host: MakeHost
     new_scenario: str = ""
+    make_offered: MakeOffered | None = None
     real: Callable[[], float] = time.monotonic
     linger_seconds: float = LINGER_SECONDS
     rentals: dict[int, Rental] = field(default_factory=dict)
-    offers: dict[int, Offer] = field(default_factory=dict)
     _next_id: int = FIRST_ID
 
     def __post_init__(self) -> None:
@@ -89,11 +83,12 @@ class World:
         now = self.clock.now()
         for scenario, age in self.plan:
             self.add(scenario, now - age)
-        for number in range(OFFERS):
-            offer_id = FIRST_OFFER + number
-            fields = base_row(offer_id, self._random, now)
-            settle(fields, now)
-            self.offers[offer_id] = Offer(offer_id, fields, self.new_scenario)
+        self.stock = Stock(OFFERS, self.seed, now)
+
+    @property
+    def offers(self) -> dict[int, Offer]:
+        """What can be rented now, by the offer's id."""
+        return self.stock.offers(self.clock.now())
 
     def add(self, scenario: str, started_at: float) -> Rental:
         """Rent a machine that lives through a scenario."""
@@ -105,13 +100,14 @@ class World:
 
     def create(self, offer_id: int, body: Mapping[str, Any]) -> Rental | None:
         """Rent an offer; `None` when it is not there."""
-        offer = self.offers.pop(offer_id, None)
+        now = self.clock.now()
+        offer = self.stock.take(offer_id, now)
         if offer is None:
             return None
-        now = self.clock.now()
         instance_id = self._next_id
         self._next_id += self._random.randint(1, 40)
         env = body.get("env")
+        env = env if isinstance(env, dict) else {}
         fields = offer.fields | {
             "id": instance_id,
             "label": body.get("label"),
@@ -119,23 +115,40 @@ class World:
             "end_date": now + 30 * 86_400.0,
             "image_uuid": body.get("image") or offer.fields["image_uuid"],
             "onstart": body.get("onstart"),
-            "extra_env": [[name, value] for name, value in env.items()]
-            if isinstance(env, dict)
-            else [],
+            "extra_env": [[name, value] for name, value in env.items()],
             "disk_space": float(body.get("disk") or offer.fields["disk_space"]),
             "is_bid": body.get("price") is not None,
         }
-        rental = self._rent(instance_id, offer.scenario, fields, now)
+        rental = self._rented(instance_id, offer.machine, fields, env, now)
         rental.chosen = ("image_uuid", "disk_space")
         if body.get("target_state") == "stopped":
             rental.host.stop(now)
         return rental
 
+    def _rented(
+        self,
+        instance_id: int,
+        machine: StockMachine,
+        fields: dict[str, Any],
+        environment: Mapping[str, str],
+        now: float,
+    ) -> Rental:
+        """Make the contract of an offer, at the offer's price."""
+        if self.make_offered is None:
+            host = self.make_host(instance_id, self.new_scenario, self._seed(), self.clock, now)
+        else:
+            host = self.make_offered(instance_id, machine, environment, self.clock, now)
+        rental = Rental(instance_id, machine.flaw.value, host, fields)
+        self.rentals[instance_id] = rental
+        return rental
+
+    def _seed(self) -> int:
+        return self.seed * 1_000_003 + len(self.rentals)
+
     def _rent(
         self, instance_id: int, scenario: str, fields: dict[str, Any], started_at: float
     ) -> Rental:
-        seed = self.seed * 1_000_003 + len(self.rentals)
-        host = self.make_host(instance_id, scenario, seed, self.clock, started_at)
+        host = self.make_host(instance_id, scenario, self._seed(), self.clock, started_at)
         priced = fields | dict(host.api_view(self.clock.now()))
         price(priced, self._random.uniform(*PRICE_SHARES))
         for name in ("dph_base", "min_bid", "dlperf", "total_flops"):
@@ -184,6 +197,8 @@ class World:
         rental = self.living(instance_id)
         if rental is None:
             return False
+        now = self.clock.now()
         rental.destroyed_at = self.real()
-        rental.host.stop(self.clock.now())
+        rental.host.stop(now)
+        self.stock.give_back(rental.fields["machine_id"], now)
         return True

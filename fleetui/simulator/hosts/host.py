@@ -7,8 +7,9 @@ from typing import Any
 from fleetui.domain.clock import Clock
 from fleetui.simulator.hosts.daemon import PORT, STATUS_PORT
 from fleetui.simulator.hosts.engine import Engine
-from fleetui.simulator.hosts.machine import GIB, Machine
+from fleetui.simulator.hosts.machine import GIB, Hardware, Machine
 from fleetui.simulator.hosts.parameters import FOLDER, POREP_PARAMS
+from fleetui.simulator.hosts.plan import Plan
 from fleetui.simulator.hosts.scenarios import SCENARIOS, hardware_of
 from fleetui.simulator.hosts.workload import SETUP_LOGS, Workload
 
@@ -27,16 +28,26 @@ class Host:
     """One instance. The same arguments and clock readings give the same bytes and figures."""
 
     def __init__(
-        self, instance_id: int, scenario_name: str, seed: int, clock: Clock, started_at: float
+        self,
+        instance_id: int,
+        scenario_name: str,
+        seed: int,
+        clock: Clock,
+        started_at: float,
+        *,
+        hardware: Hardware | None = None,
+        plan: Plan | None = None,
     ) -> None:
         self.instance_id = instance_id
         self.scenario_name = scenario_name
         self.scenario = SCENARIOS[scenario_name]
+        if plan is not None:
+            self.scenario = replace(self.scenario, plan=plan)
         self.clock = clock
         self.started_at = started_at
         digest = hashlib.sha256(f"{seed}/{instance_id}/{scenario_name}".encode()).digest()
         self._seed = int.from_bytes(digest[:6], "big")
-        self.hardware = hardware_of(scenario_name, self._seed)
+        self.hardware = hardware or hardware_of(scenario_name, self._seed)
         self._boots_at = started_at + self.scenario.pull_seconds
         self._stopped_at: float | None = None
         if self.scenario.vast == "stopped":
