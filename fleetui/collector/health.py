@@ -36,7 +36,6 @@ class HealthBoard:
         self.walks_failed = 0
         self.rows_odd = 0
         self.log_bytes = 0
-        self.log_bytes_dropped = 0
         self.balance: float | None = None
 
     def trouble(self, part: Part, text: str) -> None:
@@ -92,7 +91,6 @@ class HealthBoard:
             walks_failed=self.walks_failed,
             rows_odd=self.rows_odd,
             log_bytes=self.log_bytes,
-            log_bytes_dropped=self.log_bytes_dropped,
             balance=self.balance,
             error=self.error,
         )

@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
+
 from fleetui.domain.codec import to_builtins
 from fleetui.domain.finding import Finding
 from fleetui.domain.finding_record import FindingState
@@ -11,7 +13,7 @@ from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
 from fleetui.reading.fleet_rates import fleet_rates, gpu_rates, trend
 from fleetui.reading.peers import Peers
-from fleetui.store.interface import FleetView, ViewerStore
+from fleetui.store.interface import FleetView, LogMissing, ViewerStore
 
 _WINDOW_WORDS = {900.0: "15 min", 3600.0: "1 h", 86400.0: "24 h"}
 
@@ -59,7 +61,9 @@ async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
     """Gather `fleet_report` with each row, the ages, and what the collector says of itself.
 
     `rates` has the measured rates over several windows, of the fleet and each GPU type; a row has
-    its `trend` and its place among its `peers` beside its figures, where they can be told.
+    its `trend` and its place among its `peers` beside its figures, where they can be told, and what
+    is not stored of its logs as `log_missing` (`None`: nothing); the sum over all instances, gone
+    ones too, is there under the same name.
     """
     view = await store.fleet()
     report = await _report_of(view, store, now)
@@ -82,16 +86,22 @@ async def status_report(store: ViewerStore, now: float) -> dict[str, Any]:
         "gpus": to_builtins(gpu_rates(view.rows)),
     }
     peers = Peers(view.rows, now)
-    report["rows"] = [_row(row, peers) for row in view.rows]
+    missing = await store.log_missing()
+    report["rows"] = [_row(row, peers, missing.get(row.instance_id)) for row in view.rows]
+    report["log_missing"] = {
+        name: sum(getattr(item, name) for item in missing.values())
+        for name in LogMissing.__struct_fields__
+    }
     return report
 
 
-def _row(row: FleetRow, peers: Peers) -> dict[str, Any]:
+def _row(row: FleetRow, peers: Peers, missing: LogMissing | None) -> dict[str, Any]:
     place = peers.place_of(row)
     return {
         **to_builtins(row),
         "trend": trend(row.counted),
         "peers": None if place is None else place.words,
+        "log_missing": None if missing is None else msgspec.to_builtins(missing),
     }
 
 
@@ -167,8 +177,16 @@ def _row_line(row: dict[str, Any], quiet: dict[tuple[int, str], str]) -> str:
             row["peers"] or "",
             f"{severity}: {finding}" + (f" ({state})" if state else "") if finding else "",
             "[machine has a record]" if row.get("machine_record") else "",
+            f"[{lost}]" if (lost := _lost_words(row["log_missing"])) else "",
         )
     ).rstrip()
+
+
+def _lost_words(missing: dict[str, int] | None) -> str:
+    if missing is None or not missing["lost_files"]:
+        return ""
+    files, much = missing["lost_files"], missing["lost_bytes"]
+    return f"{files} log file{'s' * (files > 1)} lost unread, {much}+ bytes"
 
 
 def _column(text: str, width: int) -> str:

@@ -65,7 +65,6 @@ class CollectorHealth(msgspec.Struct, frozen=True, kw_only=True):
     rows_odd: int = 0
     """Rows of the newest complete walk that could not be read in full."""
     log_bytes: int = 0
-    log_bytes_dropped: int = 0
     balance: float | None = None
     error: SafeText | None = None
     """The newest trouble of the collector itself (API, disk), `None` while all is well."""
@@ -114,7 +113,8 @@ class LogWindow(msgspec.Struct, frozen=True, kw_only=True):
     """Stored bytes of one generation: `data` starts at byte `offset`.
 
     `first_offset` is the oldest byte still stored, `end_offset` the byte after the newest;
-    `dropped` counts bytes of the generation that limits pushed out or that were skipped.
+    `dropped` counts bytes of the generation that limits pushed out or that were skipped;
+    `lost_files` and `lost_bytes` are those of `domain.stream.StreamPosition`.
     """
 
     stream: StreamId
@@ -124,6 +124,21 @@ class LogWindow(msgspec.Struct, frozen=True, kw_only=True):
     first_offset: int
     end_offset: int
     dropped: int = 0
+    lost_files: int = 0
+    lost_bytes: int = 0
+
+
+class LogMissing(msgspec.Struct, frozen=True, kw_only=True):
+    """What is not stored of the logs of an instance, all files and their lives together.
+
+    `skipped` are bytes left out at first sight, `pushed_out` those that made room by the limits;
+    `lost_files` and `lost_bytes` are those of `domain.stream.StreamPosition`.
+    """
+
+    skipped: int = 0
+    pushed_out: int = 0
+    lost_files: int = 0
+    lost_bytes: int = 0
 
 
 class ViewerStore(Protocol):
@@ -168,6 +183,9 @@ class ViewerStore(Protocol):
         size: int = 262_144,
     ) -> LogWindow | None:
         """Return up to `size` stored bytes before `end` (default: the newest ones)."""
+
+    async def log_missing(self) -> dict[int, LogMissing]:
+        """Return what is not stored of the logs of each instance of which something is not."""
 
     async def samples(self, instance_id: int, since: float) -> tuple[Sample, ...]:
         """Return the samples of an instance since an epoch time, oldest first."""
@@ -292,6 +310,17 @@ class CollectorStore(ViewerStore, Protocol):
 
     async def accept_host_key(self, lease: Lease, instance_id: int, key: str) -> None:
         """Bind a host key to an instance, replacing an older one."""
+
+    async def keep_older(self, lease: Lease, chunk: LogChunk) -> int:
+        """Put bytes before the first stored one of a stream's newest generation, under the fence.
+
+        Returns how many were new; what is stored already is left out.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+            StoreError: they do not reach the first stored byte, are of another generation, or
+                there is no room for them; nothing was written.
+        """
 
     async def keep_snapshot(self, lease: Lease, snapshot: Snapshot) -> None:
         """Keep a last look at a host; the oldest make room for it.

@@ -98,11 +98,15 @@ def seal_instance(connection: sqlite3.Connection, instance_id: int) -> int:
 class _Generation:
     """How far one life of a file is stored."""
 
-    __slots__ = ("changed", "end", "gaps")
+    __slots__ = ("changed", "end", "gaps", "lost_bytes", "lost_files")
 
-    def __init__(self, end: int, gaps: int, *, changed: bool) -> None:
+    def __init__(
+        self, end: int, gaps: int, lost_files: int, lost_bytes: int, *, changed: bool
+    ) -> None:
         self.end = end
         self.gaps = gaps
+        self.lost_files = lost_files
+        self.lost_bytes = lost_bytes
         self.changed = changed
 
 
@@ -176,7 +180,11 @@ class _Appender:
     def move(self, position: StreamPosition) -> None:
         """Take a position: what the bytes so far do not reach must have been skipped."""
         newer = position.generation > self._generation
-        self._reach(position.generation, position.offset)
+        generation = self._reach(position.generation, position.offset)
+        if position.lost_files > generation.lost_files:
+            generation.lost_files = position.lost_files
+            generation.lost_bytes = position.lost_bytes
+            generation.changed = True
         if position.generation < self._generation:
             return
         self._kind, self._identity = position.kind, position.file_identity
@@ -191,7 +199,9 @@ class _Appender:
         for block in _cut(pieces):
             size = block[-1].end - block[0].offset
             if size == BLOCK_BYTES or everything:
-                self._write_block(block, size)
+                self.disk_bytes += write_block(
+                    self._connection, self.stream_id, self._tail_generation, block
+                )
                 self._tail_size -= size
             else:
                 self._fresh = block
@@ -201,10 +211,20 @@ class _Appender:
         if self._fresh:
             self._write_pieces(_merge(self._fresh))
         self._connection.executemany(
-            "INSERT INTO generation (stream_id, generation, end_offset, gaps) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET end_offset = excluded.end_offset, gaps = excluded.gaps",
+            "INSERT INTO generation"
+            " (stream_id, generation, end_offset, gaps, lost_files, lost_bytes)"
+            " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET end_offset = excluded.end_offset,"
+            " gaps = excluded.gaps, lost_files = excluded.lost_files,"
+            " lost_bytes = excluded.lost_bytes",
             [
-                (self.stream_id, number, generation.end, generation.gaps)
+                (
+                    self.stream_id,
+                    number,
+                    generation.end,
+                    generation.gaps,
+                    generation.lost_files,
+                    generation.lost_bytes,
+                )
                 for number, generation in self._generations.items()
                 if generation.changed
             ],
@@ -232,10 +252,11 @@ class _Appender:
         generation = self._generations.get(number)
         if generation is None:
             found = self._connection.execute(
-                "SELECT end_offset, gaps FROM generation WHERE stream_id = ? AND generation = ?",
+                "SELECT end_offset, gaps, lost_files, lost_bytes FROM generation"
+                " WHERE stream_id = ? AND generation = ?",
                 (self.stream_id, number),
             ).fetchone()
-            generation = _Generation(*(found or (0, 0)), changed=found is None)
+            generation = _Generation(*(found or (0, 0, 0, 0)), changed=found is None)
             self._generations[number] = generation
         if number > self._generation:
             self._generation, self._skipped = number, 0
@@ -268,26 +289,6 @@ class _Appender:
         self._tail_stored = 0
         return pieces
 
-    def _write_block(self, block: list[Piece], size: int) -> None:
-        merged = _merge(block)
-        marks = encode_marks(merged)
-        # Made anew each time: a compressor must not be shared between threads, and it is cheap.
-        data = zstandard.ZstdCompressor(level=1).compress(b"".join(piece.data for piece in merged))
-        self._connection.execute(
-            "INSERT INTO log_block (stream_id, generation, offset, size, last_at, marks, data)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                self.stream_id,
-                self._tail_generation,
-                block[0].offset,
-                size,
-                max(piece.at for piece in block),
-                marks,
-                data,
-            ),
-        )
-        self.disk_bytes += len(data) + len(marks)
-
     def _write_pieces(self, pieces: list[Piece]) -> None:
         (newest,) = self._connection.execute(
             "SELECT max(id) FROM log_tail WHERE id BETWEEN ? AND ?", self._tail_ids
@@ -298,6 +299,30 @@ class _Appender:
             [(first + number, *piece) for number, piece in enumerate(pieces)],
         )
         self.disk_bytes += sum(len(piece.data) for piece in pieces)
+
+
+def write_block(
+    connection: sqlite3.Connection, stream_id: int, generation: int, block: list[Piece]
+) -> int:
+    """Write contiguous pieces of up to `BLOCK_BYTES` as one block; returns its bytes of disk."""
+    merged = _merge(block)
+    marks = encode_marks(merged)
+    # Made anew each time: a compressor must not be shared between threads, and it is cheap.
+    data = zstandard.ZstdCompressor(level=1).compress(b"".join(piece.data for piece in merged))
+    connection.execute(
+        "INSERT INTO log_block (stream_id, generation, offset, size, last_at, marks, data)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            stream_id,
+            generation,
+            block[0].offset,
+            block[-1].end - block[0].offset,
+            max(piece.at for piece in block),
+            marks,
+            data,
+        ),
+    )
+    return len(data) + len(marks)
 
 
 def encode_marks(pieces: Iterable[Piece]) -> bytes:

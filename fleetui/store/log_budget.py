@@ -83,16 +83,21 @@ def _shrink(connection: sqlite3.Connection, streams: list[int] | None, surplus: 
 
 def _evict_block(connection: sqlite3.Connection, streams: list[int] | None) -> Evicted | None:
     if streams is None:
-        (oldest,) = connection.execute("SELECT min(id) FROM log_block").fetchone()
-    else:
-        firsts = [
-            connection.execute(
-                "SELECT id FROM log_block WHERE stream_id = ? ORDER BY generation, offset LIMIT 1",
-                (stream_id,),
-            ).fetchone()
-            for stream_id in streams
+        streams = [
+            stream_id
+            for (stream_id,) in connection.execute(
+                "SELECT stream_id FROM log_block ORDER BY id LIMIT 1"
+            )
         ]
-        oldest = min((found[0] for found in firsts if found), default=None)
+    # What was fetched on demand was written late and is the first of its stream all the same.
+    firsts = [
+        connection.execute(
+            "SELECT id FROM log_block WHERE stream_id = ? ORDER BY generation, offset LIMIT 1",
+            (stream_id,),
+        ).fetchone()
+        for stream_id in streams
+    ]
+    oldest = min((found[0] for found in firsts if found), default=None)
     if oldest is None:
         return None
     stream_id, generation, size, disk_bytes = connection.execute(

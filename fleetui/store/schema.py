@@ -204,6 +204,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     machine_record.TABLES,
     (*intent_tables.TABLES, *answer_tables.TABLES),
+    (
+        "ALTER TABLE generation ADD COLUMN lost_files INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE generation ADD COLUMN lost_bytes INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 """What brings a file from each version to the next; an empty one is of version 0.
 

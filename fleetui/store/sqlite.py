@@ -33,6 +33,7 @@ from fleetui.store import (
     intent_tables,
     log_blocks,
     log_budget,
+    log_older,
     log_reading,
     machine_marks,
     machine_record,
@@ -47,7 +48,15 @@ from fleetui.store import (
     lease as lease_rows,
 )
 from fleetui.store.connection import Database
-from fleetui.store.interface import Batch, FenceLostError, FleetView, Lease, LogWindow, StoreError
+from fleetui.store.interface import (
+    Batch,
+    FenceLostError,
+    FleetView,
+    Lease,
+    LogMissing,
+    LogWindow,
+    StoreError,
+)
 from fleetui.store.lease import HolderLock, host_clock
 from fleetui.store.log_budget import LogBudget, LogTotals
 from fleetui.store.sample_tables import SampleSpread
@@ -156,6 +165,10 @@ class SqliteStore:
     async def log_totals(self) -> LogTotals:
         """Return how many log bytes are stored, were received and were dropped."""
         return await self._database.read(log_budget.read_totals)
+
+    async def log_missing(self) -> dict[int, LogMissing]:
+        """Return what is not stored of the logs of each instance of which something is not."""
+        return await self._database.read(log_reading.read_missing)
 
     async def samples(self, instance_id: int, since: float) -> tuple[Sample, ...]:
         """Return the means of an instance's buckets since an epoch time, oldest first."""
@@ -406,6 +419,30 @@ class SqliteStore:
             )
 
         await self._fenced(lease, accept)
+
+    async def keep_older(self, lease: Lease, chunk: LogChunk) -> int:
+        """Put bytes before the first stored one of a stream's newest generation, under the fence.
+
+        Returns how many were new; what is stored already is left out.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+            StoreError: they do not reach the first stored byte, are of another generation, or
+                there is no room for them; nothing was written.
+        """
+
+        def keep(raw: sqlite3.Connection) -> int:
+            lease_rows.renew(raw, self._host_clock, lease)
+            (total,) = raw.execute("SELECT log_stored FROM shard").fetchone()
+            taken = log_older.prepend(raw, chunk, total, self._budget)
+            raw.execute(
+                "UPDATE shard SET log_stored = log_stored + ?, log_received = log_received + ?,"
+                " log_dropped = log_dropped - ?",
+                (taken.disk_bytes, taken.log_bytes, taken.log_bytes),
+            )
+            return taken.log_bytes
+
+        return await self._fenced(lease, keep)
 
     async def keep_snapshot(self, lease: Lease, snapshot: Snapshot) -> None:
         """Keep a last look at a host; the oldest make room for it.

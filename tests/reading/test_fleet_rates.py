@@ -10,6 +10,7 @@ from fleetui.domain.text import sanitise
 from fleetui.reading.fleet_rates import fleet_rates, gpu_rates, trend
 from fleetui.reading.peers import FEWEST, Peers
 from fleetui.reports.fleet import status_report, status_text
+from fleetui.store.interface import LogMissing
 from memory_store import MemoryStore
 
 NOW = 1_800_000_000.0
@@ -135,6 +136,27 @@ async def test_the_printed_status_has_rates_with_windows_and_places_with_peers()
     assert "-76%" in text
     assert [place["peers"] for place in report["rows"][-1:]] == [None]
     assert list(report["rates"]["gpus"]) == ["RTX 4090"]
+
+
+async def test_the_status_says_what_is_missing_of_the_logs() -> None:
+    store = MemoryStore()
+    store.put(row(1), row(2))
+    store.missing = {
+        2: LogMissing(skipped=5_000, lost_files=2, lost_bytes=300),
+        3: LogMissing(pushed_out=70, lost_files=1),
+    }
+    report = await status_report(store, NOW)
+    assert [item["log_missing"] for item in report["rows"]] == [
+        None,
+        {"skipped": 5_000, "pushed_out": 0, "lost_files": 2, "lost_bytes": 300},
+    ]
+    assert report["log_missing"] == {
+        "skipped": 5_000,
+        "pushed_out": 70,
+        "lost_files": 3,
+        "lost_bytes": 300,
+    }
+    assert status_text(report).count("[2 log files lost unread, 300+ bytes]") == 1
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1e4)), min_size=1, max_size=30))

@@ -25,11 +25,24 @@ class Life:
         self.parts: list[tuple[int, bytes]] = []
         self.end = 0
         self.skipped = 0
+        self.fetched = 0
+        self.content = bytearray()
+        """All that the file held, skipped parts too."""
 
     def write(self, data: bytes) -> None:
         if data:
             self.parts.append((self.end, data))
             self.end += len(data)
+            self.content += data
+
+    def skip(self, hidden: bytes) -> None:
+        self.content += hidden
+        self.end += len(hidden)
+        self.skipped += len(hidden)
+
+    def fetch(self, start: int, end: int) -> None:
+        """Take the bytes that were fetched from the file."""
+        self.parts.insert(0, (start, bytes(self.content[start:end])))
 
     def slice(self, start: int) -> bytes:
         """Return the written bytes from `start`, to send them again."""
@@ -115,12 +128,59 @@ class LogMachine(RuleBasedStateMachine):
     @rule(stream=st.sampled_from([STREAM, OTHER]), gap=st.integers(1, 10_000), size=SIZES)
     def skip(self, stream: StreamId, gap: int, size: int) -> None:
         number, life = self.newest(stream)
-        life.end += gap
-        life.skipped += gap
+        life.skip(self.noise(gap))
         data = self.noise(size)
         chunks = [chunk(life.end, data, generation=number, at=self.at, stream=stream)]
         life.write(data)
         self.send(stream, number, chunks)
+
+    @rule(
+        stream=st.sampled_from([STREAM, OTHER]),
+        size=st.one_of(st.integers(1, 3000), st.sampled_from([65_536, 140_000])),
+        again=st.integers(0, 300),
+    )
+    def fetch_older(self, stream: StreamId, size: int, again: int) -> None:
+        if not any(known == stream for known, _ in self.lives):
+            return
+        number, life = self.newest(stream)
+        store = self.bench.store
+        window = self.loop.run_until_complete(store.log_window(stream, generation=number))
+        if window is None or window.first_offset == window.end_offset:
+            return
+        first = window.first_offset
+        start = max(first - size, 0)
+        # The last bytes are stored already.
+        data = bytes(life.content[start : first + again])
+        older = chunk(start, data, generation=number, at=1e9, stream=stream)
+        dropped = window.dropped
+        try:
+            new = self.loop.run_until_complete(store.keep_older(self.bench.lease, older))
+        except StoreError:
+            assert self.limits is not None, "there is room"
+            return
+        assert new == first - start
+        life.fetch(start, first)
+        life.fetched += new
+        window = self.loop.run_until_complete(store.log_window(stream, generation=number))
+        assert window is not None
+        assert (window.first_offset, window.dropped) == (start, dropped - new)
+        assert self.loop.run_until_complete(store.keep_older(self.bench.lease, older)) == 0
+
+    @precondition(lambda self: self.lives)
+    @rule(data=st.sampled_from([b"", b"x"]))
+    def a_hole_before_older_bytes_is_refused(self, data: bytes) -> None:
+        stream, number = max(self.lives, key=lambda known: (known[0].path, known[1]))
+        window = self.loop.run_until_complete(
+            self.bench.store.log_window(stream, generation=number)
+        )
+        if window is None or window.first_offset < 2:
+            return
+        older = chunk(0, data, generation=number, stream=stream)
+        try:
+            self.loop.run_until_complete(self.bench.store.keep_older(self.bench.lease, older))
+        except StoreError:
+            return
+        raise AssertionError("bytes were left out without a word")
 
     @precondition(lambda self: self.lives)
     @rule(gap=st.integers(1, 100))
@@ -158,13 +218,14 @@ class LogMachine(RuleBasedStateMachine):
             kept = sum(len(piece.data) for piece in chunks)
             assert kept + window.dropped == life.end
             if self.limits is None:
-                assert window.dropped == life.skipped
+                assert window.dropped == life.skipped - life.fetched
             whole = bytearray(life.end)
             for at, data in life.parts:
                 whole[at : at + len(data)] = data
             cursor = -1
             for piece in chunks:
                 assert piece.offset >= cursor
+                assert piece.at < 1e9
                 cursor = piece.offset + len(piece.data)
                 assert whole[piece.offset : cursor] == piece.data
             assert window.first_offset == (chunks[0].offset if chunks else life.end)

@@ -23,7 +23,13 @@ from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.snapshot import Snapshot
 from fleetui.domain.standing import Standing
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
-from fleetui.store.interface import CollectorHealth, FleetView, LogWindow, StoreError
+from fleetui.store.interface import (
+    CollectorHealth,
+    FleetView,
+    LogMissing,
+    LogWindow,
+    StoreError,
+)
 
 
 class MemoryStore:
@@ -61,6 +67,7 @@ class MemoryStore:
         self.trouble: Exception | None = None
         self.stall = False
         self.kept_from: dict[StreamId, int] = {}
+        self.missing: dict[int, LogMissing] = {}
         self.host_keys_by_id: dict[int, str] = {}
 
     # -- setting facts -------------------------------------------------------------------------
@@ -177,6 +184,10 @@ class MemoryStore:
             stream=stream, generation=newest, offset=start, data=bytes(data[start:stop]),
             first_offset=first, end_offset=len(data), dropped=first,
         )  # fmt: skip
+
+    async def log_missing(self) -> dict[int, LogMissing]:
+        await self._ready()
+        return self.missing
 
     async def samples(self, instance_id: int, since: float) -> tuple[Sample, ...]:
         await self._ready()

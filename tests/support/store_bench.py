@@ -38,7 +38,12 @@ def chunk(
 
 
 def position(
-    offset: int, *, generation: int = 1, skipped: int = 0, stream: StreamId = STREAM
+    offset: int,
+    *,
+    generation: int = 1,
+    skipped: int = 0,
+    lost: tuple[int, int] = (0, 0),
+    stream: StreamId = STREAM,
 ) -> StreamPosition:
     return StreamPosition(
         stream=stream,
@@ -47,6 +52,8 @@ def position(
         file_identity=f"8:{generation}",
         offset=offset,
         skipped=skipped,
+        lost_files=lost[0],
+        lost_bytes=lost[1],
     )
 
 
