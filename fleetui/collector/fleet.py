@@ -57,6 +57,7 @@ class Fleet:
         self._sample_interval = sample_interval_seconds
         self._watchers: dict[int, Watcher] = {}
         self._departed: dict[int, tuple[StreamPosition, ...]] = {}
+        self._alarm = asyncio.Event()
         self.newest_walk: Walk | None = None
         self.failed_walks = 0
         """Failed ones since the last complete one; `failing_since` is the first one's begin."""
@@ -117,6 +118,7 @@ class Fleet:
         watcher = self._make_watcher(instance, positions, reading)
         protected = self._standing.protection(instance.instance_id) is not None
         watcher.set_protected(on=protected)
+        watcher.on_fault = self._alarm.set
         return watcher
 
     def _observe(self, instance: Instance, at: float) -> None:
@@ -149,7 +151,11 @@ class Fleet:
         loop = asyncio.get_running_loop()
         sampled_at = self._clock.now()
         while True:
-            await asyncio.sleep(REVIEW_TICK_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(REVIEW_TICK_SECONDS):
+                    await self._alarm.wait()
+            alarmed = self._alarm.is_set()
+            self._alarm.clear()
             now = self._clock.now()
             sample_due = now - sampled_at >= self._sample_interval
             if sample_due:
@@ -162,6 +168,8 @@ class Fleet:
                         watcher.take_sample()
                 if number % BREATH_WATCHERS == BREATH_WATCHERS - 1:
                     await asyncio.sleep(0)
+            if alarmed:
+                self._publisher.hurry()
             self._count()
 
     async def heed_viewers(self, store: CollectorStore) -> None:

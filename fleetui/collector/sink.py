@@ -1,6 +1,6 @@
 """What one host's link brings, handed to the reader and the publisher."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from fleetui.collector.publisher import Publisher
@@ -15,6 +15,10 @@ from fleetui.reading.status import parse_status
 
 TOLD_STATES = frozenset(SshState) - {SshState.NONE, SshState.CONNECTING}
 EVENT_LIMIT = 1000
+
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 class KeepHostKey(Protocol):
@@ -52,6 +56,8 @@ class HostSink:
         self._keep_host_key = keep_host_key
         self._clock = clock
         self._events: list[Event] = []
+        self.on_fault: Callable[[], None] = nothing
+        """Called when a line of a faulty kind came that was not seen before."""
 
     def log_bytes(self, chunk: LogChunk, position: StreamPosition, kind: str) -> bool:
         """Queue bytes for the store and read them; refuses while too much is queued."""
@@ -60,7 +66,10 @@ class HostSink:
         self._publisher.add_bytes(chunk, position)
         self.positions[position.stream.path] = position
         if chunk.data:
+            faults = self._reader.faults
             self._reader.feed(chunk, kind)
+            if self._reader.faults != faults:
+                self.on_fault()
             if self.watched:
                 self._publisher.hurry()
         self.changed = True

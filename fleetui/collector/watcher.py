@@ -8,7 +8,7 @@ import msgspec
 
 from fleetui.collector import ending
 from fleetui.collector.publisher import Publisher
-from fleetui.collector.sink import HostSink, KeepHostKey
+from fleetui.collector.sink import HostSink, KeepHostKey, nothing
 from fleetui.domain.clock import Clock
 from fleetui.domain.host import DaemonStatus, SshState
 from fleetui.domain.instance import Instance
@@ -30,8 +30,9 @@ REACHABLE_STATUSES = frozenset({"running"})
 UNCERTAIN_STATUSES = frozenset({"", "unknown", "offline"})
 """With these a connection that exists is kept, and none is opened."""
 LINK_RETRY_SECONDS = 15.0
-REVIEW_SECONDS = {"watched": 0.5, "changed": 1.0, "quiet": 5.0}
-"""How often a reading is made: while somebody looks, after news, and for silence itself."""
+REVIEW_SECONDS = {"fault": 0.1, "watched": 0.5, "changed": 1.0, "quiet": 5.0}
+"""How often a reading is made: after a new kind of faulty line, while somebody looks, after news,
+and for silence itself."""
 NEVER = float("-inf")
 START_QUEUED = SafeText("start queued")
 
@@ -82,6 +83,9 @@ class Watcher:
         self._reading = earlier
         self._machine_record: SafeText | None = None
         self._faults = 0
+        self.on_fault: Callable[[], None] = nothing
+        """Called when a review is due that cannot wait."""
+        self.sink.on_fault = self._alarm
 
     # What comes from the API.
 
@@ -173,6 +177,13 @@ class Watcher:
         """Whether an intent on it is under way."""
         return self._acting is not None
 
+    def _alarm(self) -> None:
+        """Have a new kind of fault looked into: the host's tools often tell what is behind it."""
+        if self.ready:
+            self.on_fault()
+            if self.link is not None:
+                self.link.look()
+
     def set_acting(self, word: str | None) -> None:
         """Name the intent under way, or none."""
         self._acting = sanitise(word) if word else None
@@ -221,10 +232,12 @@ class Watcher:
 
         `stretch` lengthens the pace of what nobody looks at, for large fleets.
         """
-        # A new kind of faulty line does not wait for its turn.
-        urgent = self.watched or self.reader.faults != self._faults
-        pace = "watched" if urgent else "changed" if self.sink.changed else "quiet"
-        patience = REVIEW_SECONDS[pace] * (1.0 if urgent else stretch)
+        if self.reader.faults != self._faults:
+            patience = REVIEW_SECONDS["fault"]
+        elif self.watched:
+            patience = REVIEW_SECONDS["watched"]
+        else:
+            patience = REVIEW_SECONDS["changed" if self.sink.changed else "quiet"] * stretch
         if not self.ready or loop_time - self._reviewed_at < patience:
             return
         self._reviewed_at = loop_time

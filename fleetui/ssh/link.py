@@ -109,6 +109,10 @@ class HostLink:
         """Look and ask more often while somebody looks at this instance."""
         self._watch.set(watched=watched)
 
+    def look(self) -> None:
+        """Have the next probe and status asked for now; nothing happens without a connection."""
+        self._watch.tell()
+
     async def run_script(
         self,
         script: str,

@@ -24,5 +24,9 @@ class Watch:
         """Set the flag; tells the listeners when it changed."""
         if watched != self.watched:
             self.watched = watched
-            for listener in tuple(self._listeners):
-                listener()
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell the listeners that a look is worth it now, watched or not."""
+        for listener in tuple(self._listeners):
+            listener()
