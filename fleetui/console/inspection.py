@@ -224,7 +224,8 @@ def _daemon(reading: Reading, now: float, width: int, glyphs: Glyphs) -> list[Li
     lines.append([
         (f"{counters.total_completed} done", "text"), ("  ", "dim"),
         (f"{counters.total_failed} failed", failed_tone),
-        (f"  {counters.queue_depth} queued  {status.synthesis.active} synthesizing", "dim"),
+        (f"  {figures.amount(counters.queue_depth, 'jobs')} queued", "dim"),
+        (f"  {figures.amount(status.synthesis.active, 'partitions')} synthesizing", "dim"),
     ])  # fmt: skip
     if status.memory.total_bytes:
         used = status.memory.used_bytes / status.memory.total_bytes
@@ -256,7 +257,8 @@ def _partitions(status: DaemonStatus, width: int, glyphs: Glyphs) -> list[Line]:
     for job in (open_jobs or list(status.pipelines))[-3:]:
         job_name = fit(f"{job.proof_kind} {job.job_id[:8]}", 22, more=glyphs["more"]).rstrip()
         lines.append([
-            (job_name, "text"), (f"  {job.partitions_done}/{job.total_partitions}", "strong"),
+            (job_name, "text"),
+            (f"  {job.partitions_done}/{job.total_partitions or '?'}", "strong"),
             (f"  {figures.duration(job.started_secs_ago)}", "dim"),
         ])  # fmt: skip
         lines += _grid([partition.state for partition in job.partitions], width, glyphs)

@@ -99,11 +99,14 @@ class Partition(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Pipeline(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One partitioned job. Failed jobs stay listed for ever (facts: cuzk.md section 3.1)."""
+    """One partitioned job. Failed jobs stay listed for ever (facts: cuzk.md section 3.1).
+
+    `total_partitions` is 0 where the daemon's answer is none.
+    """
 
     job_id: str
     proof_kind: str = ""
-    started_secs_ago: float = 0.0
+    started_secs_ago: float | None = None
     total_partitions: int = 0
     partitions_done: int = 0
     partitions: tuple[Partition, ...] = ()
@@ -121,7 +124,10 @@ class GpuWorker(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StatusMemory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The daemon's budget and its reservations in bytes: neither RSS nor VRAM."""
+    """The daemon's budget and its reservations in bytes: neither RSS nor VRAM.
+
+    `total_bytes` is 0 where they are not known.
+    """
 
     total_bytes: int = 0
     used_bytes: int = 0
@@ -135,14 +141,14 @@ class StatusCounters(msgspec.Struct, frozen=True, omit_defaults=True):
     total_failed: int = 0
     completed_by_kind: dict[str, int] = {}
     failed_by_kind: dict[str, int] = {}
-    queue_depth: int = 0
+    queue_depth: int | None = None
 
 
 class StatusSynthesis(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Synthesis slots; `max_concurrent` is not the real limit."""
+    """Partitions in synthesis. `max_concurrent` is not the real limit: show it to nobody."""
 
     max_concurrent: int = 0
-    active: int = 0
+    active: int | None = None
 
 
 class DaemonStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

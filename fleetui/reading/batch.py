@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 from fleetui.reading.figures import figure, whole
-from fleetui.reading.rates import Benchmark
+from fleetui.reading.rates import MOST_PER_HOUR, Benchmark
+
+_MOST_PROOFS = 1_000_000
+_LONGEST_SECONDS = 366 * 86400.0
 
 
 @dataclass(slots=True)
@@ -22,23 +25,29 @@ class Batch:
         """Take one of its lines."""
         match signal:
             case "batch_size":
-                self.count = whole(fields, "count") or self.count
-                self.concurrency = whole(fields, "concurrency") or self.concurrency
+                self.count = _count(fields, "count") or self.count
+                self.concurrency = _count(fields, "concurrency") or self.concurrency
             case "batch_proof":
-                self.reported = max(self.reported, whole(fields, "index") or 0)
-                self.count = whole(fields, "count") or self.count
+                self.reported = max(self.reported, _count(fields, "index") or 0)
+                self.count = _count(fields, "count") or self.count
             case "batch_summary":
-                self.completed = whole(fields, "completed", self.completed)
-                self.failed = whole(fields, "failed", self.failed)
-                self.seconds = figure(fields.get("seconds"), self.seconds)
+                self.completed = _count(fields, "completed", self.completed)
+                self.failed = _count(fields, "failed", self.failed)
+                seconds = figure(fields.get("seconds"), self.seconds)
+                self.seconds = seconds if seconds <= _LONGEST_SECONDS else self.seconds
             case _:
                 pass
 
     def benchmark(self, fields: dict[str, str], at: float) -> Benchmark | None:
         """Return what its last line says, `None` when that is no rate."""
         per_minute = figure(fields.get("per_minute"), 0.0)
-        if per_minute <= 0:
+        if not 0 < per_minute * 60.0 <= MOST_PER_HOUR:
             return None
         # The summary carries no time: it ends as long after its start as it says.
         ended = max(at, self.started_at + self.seconds)
         return Benchmark(per_minute, ended, self.completed or 0, self.seconds)
+
+
+def _count(fields: dict[str, str], name: str, other: int | None = None) -> int | None:
+    count = whole(fields, name, other)
+    return count if count is None or count <= _MOST_PROOFS else other

@@ -16,6 +16,7 @@ from fleetui.reading.figures import figure
 
 _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _SIZE = re.compile(r"([\d.]+)\s*([KMGT]?)i?B?\Z")
+_LARGEST = 2.0**50
 _MOST_FILES = 256
 _FRESH_SECONDS = 30.0
 _STALE_SECONDS = 90.0
@@ -27,11 +28,12 @@ _HASH_SPEED = 1.5 * 2.0**30
 
 
 def size(text: str) -> float | None:
-    """Read a size such as `359MiB`, `0B` or `3.97 GiB`, in bytes."""
+    """Read a size such as `359MiB`, `0B` or `3.97 GiB`, in bytes; `None` for what is none."""
     match = _SIZE.match(text.strip())
     if match is None:
         return None
-    return figure(match.group(1), 0.0) * _UNITS[match.group(2)]
+    count = figure(match.group(1), 0.0) * _UNITS[match.group(2)]
+    return count if count < _LARGEST else None
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from fleetui.domain.stage import ProgressPart
 from fleetui.domain.text import SafeText, sanitise
+from fleetui.reading.figures import whole
 
 _MOST_JOBS = 64
 _MOST_DONE = 8192
@@ -13,6 +14,8 @@ _REMEMBERED = 256
 PARTITIONS = 10
 """Partitions of a PoRep (facts: cuzk.md section 3.1)."""
 _SNAP_PARTITIONS = 16
+MOST_PARTITIONS = 256
+"""More than any proof has: a larger number is none."""
 
 
 @dataclass(slots=True)
@@ -156,12 +159,13 @@ class Jobs:
         job.moved_at = at
         if job.started_at is None:
             job.started_at = at
-        part = fields.get("partition")
+        number = whole(fields, "partition")
         if signal == "job_dispatched":
             job.started_at = at
-            job.partitions = max(1, min(int(fields.get("partitions", PARTITIONS)), 4096))
-        elif part and len(part) < 5:
-            number = int(part)
+            count = whole(fields, "partitions", 0) or 0
+            if 0 < count <= MOST_PARTITIONS:
+                job.partitions = count
+        elif number is not None and number < MOST_PARTITIONS:
             if number >= job.partitions:
                 # First seen from the middle, only its partitions tell that it is no PoRep.
                 job.partitions = max(_SNAP_PARTITIONS, number + 1)

@@ -18,6 +18,7 @@ _ENDS = {
     "pce_extracted": "extracting the PCE",
     "pce_finished": "extracting the PCE",
 }
+_LONGEST_MS = 86_400_000
 SIGNALS = frozenset(_BEGINS) | frozenset(_ENDS)
 
 
@@ -36,7 +37,7 @@ class Loads:
         what = _ENDS[signal]
         began = self._began.pop(what, None)
         took = whole(fields, "elapsed_ms") or whole(fields, "extract_ms")
-        if took is not None:
+        if took is not None and took <= _LONGEST_MS:
             self._took[what] = took / 1000.0
         elif began is not None:
             self._took[what] = max(at - began, 0.0)

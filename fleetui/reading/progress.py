@@ -196,7 +196,7 @@ def _parts(pipelines: tuple[Pipeline, ...], state: str) -> tuple[ProgressPart, .
         ProgressPart(
             name=sanitise(pipeline.job_id, 128),
             done=float(pipeline.partitions_done),
-            total=float(pipeline.total_partitions),
+            total=float(pipeline.total_partitions) or None,
             state=SafeText(state),
             cells="".join(_CELLS.get(part.state, ".") for part in pipeline.partitions),
         )

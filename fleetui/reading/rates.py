@@ -15,6 +15,8 @@ SHORTEST_SECONDS = 60.0
 _BELIEVED_AFTER = 5
 """After so many odd answers in a row they are what is true, and counting begins anew."""
 _HOUR = 3600.0
+MOST_PER_HOUR = 10_000.0
+"""More proofs than any machine makes: who claims more has not measured them."""
 
 
 def completion_rates(done: deque[Done], since: float, now: float) -> tuple[Rate, ...]:

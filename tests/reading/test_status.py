@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetui.domain.host import DaemonStatus, Pipeline
+from fleetui.domain.stage import ProgressPart
 from fleetui.domain.stream import LogChunk, StreamId
 from fleetui.domain.text import SafeText
 from fleetui.profiles.loader import load
@@ -21,7 +22,7 @@ SAMPLES = Path(__file__).parent.parent / "data" / "hosts" / "status_samples"
 
 
 def body(**changes: Any) -> bytes:  # noqa: ANN401 - JSON has no narrower type
-    answer = {"uptime_secs": 100.0, "counters": {"total_completed": 0, "total_failed": 0}}
+    answer = {"uptime_secs": 100_000.0, "counters": {"total_completed": 0, "total_failed": 0}}
     return json.dumps({**answer, **changes}).encode()
 
 
@@ -60,7 +61,7 @@ def test_the_samples_read() -> None:
     assert len(idle.gpu_workers) >= 1
     middle = parse_status((SAMPLES / "mid_porep.json").read_bytes(), 5.0)
     assert running_pipelines(middle)
-    ages = [pipeline.started_secs_ago for pipeline in middle.pipelines]
+    ages = [pipeline.started_secs_ago or 0 for pipeline in middle.pipelines]
     assert ages == sorted(ages, reverse=True)
     failed = parse_status((SAMPLES / "after_failures.json").read_bytes(), 5.0)
     assert failed_pipelines(failed)
@@ -174,6 +175,97 @@ def test_names_from_the_daemon_are_made_safe() -> None:
 def test_a_bad_answer_is_refused_with_its_reason(answer: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse_status(answer, 1.0)
+
+
+def test_what_cannot_be_is_not_known() -> None:
+    answer = body(
+        uptime_secs=500,
+        memory={"total_bytes": 2**64 - 1, "used_bytes": -5},
+        synthesis={"max_concurrent": -1, "active": 2**64 - 1},
+        counters={"total_completed": 3, "queue_depth": -2},
+        gpu_workers=[
+            {"worker_id": -1, "state": "idle"},
+            {"worker_id": 1, "state": "proving\n", "current_partition": -4, "busy_secs": -1.0},
+        ],
+        pipelines=[
+            {**job(["done", "gpu"]), "total_partitions": 10**9, "started_secs_ago": 1e300},
+            {"job_id": "b", "total_partitions": -3, "partitions_done": 7},
+            {
+                "job_id": "c",
+                "total_partitions": 3,
+                "partitions": [
+                    {"index": 1, "state": "done", "gpu_ms": -1, "synth_ms": 2**62},
+                    {"index": 1, "state": "done"},
+                    {"index": -1, "state": "done"},
+                    {"index": 4096, "state": "done"},
+                ],
+            },
+        ],
+    )
+    status = parse_status(answer, 1.0)
+    assert status.memory.total_bytes == 0
+    assert (status.synthesis.active, status.counters.queue_depth) == (0, None)
+    (worker,) = status.gpu_workers
+    assert (worker.state, worker.current_partition, worker.busy_secs) == ("proving ", None, None)
+    jobs = {item.job_id[:1]: item for item in status.pipelines}
+    assert (jobs["p"].total_partitions, jobs["p"].started_secs_ago) == (2, None)
+    assert (jobs["b"].total_partitions, jobs["b"].partitions_done) == (0, 0)
+    assert (jobs["c"].total_partitions, jobs["c"].partitions_done) == (3, 1)
+    assert [(part.gpu_ms, part.synth_ms) for part in jobs["c"].partitions] == [(None, None)]
+    (part,) = [one for one in running_parts(answer) if one.name == "b"]
+    assert part.total is None
+
+
+def running_parts(answer: bytes) -> tuple[ProgressPart, ...]:
+    reader = Reader(load("cuzk"), 1)
+    said = b"INFO cuzk_core::scheduler: job enqueued job_id=ps-porep-1 proof_kind=porep-c2\n"
+    chunk = LogChunk(stream=StreamId(1, "/tmp/cuzk.log"), generation=1, offset=0, data=said, at=1.0)
+    reader.feed(chunk, "daemon")
+    reader.observe_status(parse_status(answer, 2.0), None, 2.0)
+    progress = reader.reading(3.0).progress
+    assert progress is not None
+    return progress.parts
+
+
+def test_leaked_counts_of_failed_synthesis_are_not_shown() -> None:
+    listed = [job(["done", "failed", "pending"]), job(["synthesizing", "pending"])]
+    status = parse_status(body(pipelines=listed, synthesis={"active": 7}), 1.0)
+    assert status.synthesis.active == 1
+
+
+_FIGURES = st.sampled_from([-(2**63), -1, 0, 1, 9, 10**6, 2**63, 2**64 - 1, -0.5, 0.5, 1e300])
+
+
+@given(st.data())
+def test_any_figures_are_refused_or_sound(data: st.DataObject) -> None:
+    def table(*names: str) -> st.SearchStrategy[dict[str, Any]]:
+        return st.fixed_dictionaries({}, optional=dict.fromkeys(names, _FIGURES))
+
+    partition = table("index", "synth_ms", "gpu_ms").map(lambda one: {"index": 0, **one})
+    pipeline = st.builds(
+        lambda one, parts: {"job_id": "a", "partitions": parts, **one},
+        table("started_secs_ago", "total_partitions", "partitions_done"),
+        st.lists(partition, max_size=3),
+    )
+    answer = body(
+        pipelines=data.draw(st.lists(pipeline, max_size=2)),
+        memory=data.draw(table("total_bytes", "used_bytes", "available_bytes")),
+        synthesis=data.draw(table("active", "max_concurrent")),
+        counters=data.draw(table("total_completed", "total_failed", "queue_depth")),
+        **data.draw(table("uptime_secs")),
+    )
+    try:
+        status = parse_status(answer, 1.0)
+    except ValueError:
+        return
+    assert 0 <= status.counters.total_completed <= 100 + status.uptime_secs / 3600 * 10_000
+    assert 0 <= status.memory.used_bytes < 2**60
+    for item in status.pipelines:
+        assert 0 <= item.partitions_done <= item.total_partitions <= 256
+        assert 0 <= (item.started_secs_ago or 0) <= status.uptime_secs + 5
+        for part in item.partitions:
+            assert 0 <= part.index < 256
+            assert 0 <= (part.gpu_ms or 0) < 1e15
 
 
 @given(st.binary(max_size=200))
