@@ -1,7 +1,13 @@
 """The parts of asyncssh that a lean connection replaces are still the ones asyncssh calls."""
 
 import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import asyncssh
+import pytest
 
 from fleetui.ssh.connection import LeanConnection
 from fleetui.ssh.login import Login
@@ -41,3 +47,28 @@ async def test_keys_are_exchanged_again_after_the_login_was_let_go_of(tmp_path: 
             for _ in range(3):
                 done = await connection.run("head -c 1000000 /dev/zero", encoding=None)
                 assert done.stdout == bytes(1_000_000)
+
+
+@contextmanager
+def packets_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Let asyncssh log each packet that it takes apart itself."""
+    asyncssh.set_debug_level(3)
+    try:
+        with caplog.at_level(logging.DEBUG, "asyncssh"):
+            yield
+    finally:
+        asyncssh.set_debug_level(1)
+
+
+async def test_data_is_taken_at_once_and_all_else_by_asyncssh(
+    shared_sshd: Sshd, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = (await Login(quick(shared_sshd)).connect(shared_sshd.address, None)).connection
+    async with connection:
+        with packets_logged(caplog):
+            done = await connection.run("echo out; echo err >&2; exit 3")
+    assert (done.stdout, done.stderr, done.exit_status) == ("out\n", "err\n", 3)
+    kinds = "\n".join(record.getMessage() for record in caplog.records)
+    assert "MSG_CHANNEL_EXTENDED_DATA" in kinds
+    assert "MSG_CHANNEL_CLOSE" in kinds
+    assert "MSG_CHANNEL_DATA" not in kinds
