@@ -1,67 +1,45 @@
 """The console: wires the store to the screens. It reads facts and writes intents, no more."""
 
-import asyncio
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 from textual.binding import BindingType
-from textual.dom import DOMNode
 from textual.events import Key
 from textual.widgets import Input
 
-from fleetui.console.arranging import GROUPINGS
-from fleetui.console.binding import bindings_map, call_of
+from fleetui.console.binding import bindings_map
 from fleetui.console.collector_watch import CollectorWatch
-from fleetui.console.columns import COLUMNS
+from fleetui.console.command_desk import CommandDesk
 from fleetui.console.diff_output import DiffOutputApp
-from fleetui.console.filter_completion import completions
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.inspection import Subject
 from fleetui.console.intent_desk import IntentDesk
 from fleetui.console.keymap import Keymap
-from fleetui.console.modals.command import Command, CommandLine
-from fleetui.console.modals.confirm import ConfirmDialog
-from fleetui.console.modals.help import HelpScreen
 from fleetui.console.modals.menu import Choice, Menu
 from fleetui.console.ordered_keys import OrderedKeysApp
 from fleetui.console.ordering import Selection
 from fleetui.console.palette import PAINTS, TERMINAL, paint_named
+from fleetui.console.places import PlacesApp
 from fleetui.console.preferences import PreferenceFile
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.fleet import FleetScreen
-from fleetui.console.screens.hosts import HostsScreen
-from fleetui.console.screens.instance import InstanceScreen
-from fleetui.console.screens.lists import ActivityScreen, FailuresScreen
-from fleetui.console.screens.logs import LogsScreen
-from fleetui.console.screens.pulse import PulseScreen
-from fleetui.console.screens.settings import SettingsScreen, WelcomeScreen
-from fleetui.console.shell import (
-    ShellSettings,
-)
+from fleetui.console.shell import ShellSettings
 from fleetui.console.shell_desk import ShellDesk
+from fleetui.console.store_loops import StoreLoops
 from fleetui.console.styles import style_sheets
 from fleetui.console.widgets.fleet_table import READING_SECONDS
-from fleetui.console.widgets.log_pane import LogPane
 from fleetui.console.widgets.log_view import LogView
 from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
-from fleetui.domain.finding import Finding
-from fleetui.domain.quiet import quiet_instances
 from fleetui.domain.text import sanitise
 from fleetui.reading.peers import Peers
-from fleetui.store.interface import StoreFullError, ViewerStore
+from fleetui.store.interface import ViewerStore
 
-TICK_SECONDS = 0.25
-PULL_SECONDS = 0.5
-CURSOR_REST_SECONDS = 0.1
-HEARTBEAT_SECONDS = 2.0
-HEARTBEAT_LIFE_SECONDS = 10.0
-STORE_DEADLINE_SECONDS = 5.0
 SPARK_HOURS = 6.0
 THEME_NOTES = {
     "terminal": "the terminal's own sixteen colours",
@@ -70,10 +48,9 @@ THEME_NOTES = {
     "safe": "told apart by every eye: blue is well, orange is bad",
     "mono": "no colours: bold, dim, underlined",
 }
-NO_COMMANDS = frozenset({"app.command", "app.no_act", "fleet.acts"})
 
 
-class FleetApp(OrderedKeysApp, DiffOutputApp):
+class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
     """The operator's screen on one store.
 
     `actor` goes into every intent; `account` names whose fleet it is. With `read_only` no key
@@ -119,7 +96,6 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
         self.behind = 0
         """While frozen: how many rows have changed since."""
         self._mouse = True
-        self.viewer = f"{self.actor} {uuid.uuid4().hex[:8]}"
         self.fleet_screen = FleetScreen(
             self.state, self.glyphs, self.keymap, reading_seconds=reading_seconds
         )
@@ -129,7 +105,8 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
         self.examine = examine
         self._notice = notice
         self._asked_to_quit = False
-        self._wake = asyncio.Event()
+        self.loops = StoreLoops(self, f"{self.actor} {uuid.uuid4().hex[:8]}")
+        self.commands = CommandDesk(self)
         self._bindings = bindings_map("app", self.keymap)
         for paint in PAINTS.values():
             self.register_theme(paint.theme)
@@ -143,16 +120,12 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
         """Show the fleet and start the loops."""
         self.push_screen(self.fleet_screen)
         if self._notice:
-            self.push_screen(WelcomeScreen(self._notice))
+            self.show_welcome(self._notice)
         chosen = self.preferences.now
         self.fleet_screen.table.set_columns(chosen.columns, wide=chosen.wide)
         self.fleet_screen.table.selection = Selection(group=chosen.group)
-        for name, loop in (
-            ("follow", self._follow()),
-            ("pull", self._pull()),
-            ("heartbeat", self._heartbeat()),
-        ):
-            self.run_worker(loop, name=name, group=name, exit_on_error=False)
+        for name, loop in self.loops.all().items():
+            self.work(loop(), name, name)
 
     def takes_keys(self) -> bool:
         """Take keys once the fleet is drawn."""
@@ -166,87 +139,6 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
             for action in self.keymap.withheld:
                 if event.key in action.keys and action.scope in scopes:
                     self.say(f"read-only: {action.command} is not to be had here")
-
-    # -- the loops: each owned here, named, and ended with the app -----------------------------
-
-    async def _follow(self) -> None:
-        while True:
-            changed: set[int] = set()
-            try:
-                async with asyncio.timeout(STORE_DEADLINE_SECONDS):
-                    if self.state.loaded:
-                        view = await self.store.follow(self.state.revision)
-                    else:
-                        view = await self.store.fleet()
-                if self.frozen:
-                    self.behind = len(view.rows)
-                    self.state.look_alive(view)
-                else:
-                    changed = self.state.apply(view)
-                self._tell(changed)
-            except Exception as error:  # noqa: BLE001 - any trouble of the store is shown, never fatal
-                self._trouble(error)
-            self.acts.advance()
-            await asyncio.sleep(TICK_SECONDS)
-
-    async def _pull(self) -> None:
-        while True:
-            self._wake.clear()
-            screen = self.screen
-            try:
-                if isinstance(screen, FleetUIScreen) and screen.is_laid_out and not self.frozen:
-                    async with asyncio.timeout(STORE_DEADLINE_SECONDS):
-                        await screen.pull()
-            except Exception as error:  # noqa: BLE001 - the same
-                self._trouble(error)
-            try:
-                await asyncio.wait_for(self._wake.wait(), PULL_SECONDS)
-                # Let the cursor come to rest: a held key must not read every row it passes.
-                await asyncio.sleep(CURSOR_REST_SECONDS)
-            except TimeoutError:
-                pass
-
-    async def _heartbeat(self) -> None:
-        while True:
-            try:
-                async with asyncio.timeout(STORE_DEADLINE_SECONDS):
-                    until = self.state.now() + HEARTBEAT_LIFE_SECONDS * self.state.speed
-                    await self.store.watch(self.viewer, self.fleet_screen.table.cursor_id, until)
-                    await self.acts.look_after()
-                await self.read_decisions()
-                await self.collector.look_after()
-                self.state.write_trouble = None
-            except StoreFullError as error:
-                self.state.write_trouble = sanitise(str(error), 200)
-            except Exception as error:  # noqa: BLE001 - the same
-                self._trouble(error)
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-
-    async def read_decisions(self) -> None:
-        """Read which findings were acknowledged or snoozed, here or elsewhere."""
-        async with asyncio.timeout(STORE_DEADLINE_SECONDS):
-            records = await self.store.findings()
-        self.state.quiet = quiet_instances(records, self.state.now())
-
-    def wake(self) -> None:
-        """Read for the screen that is shown soon, without waiting for the next pull."""
-        self._wake.set()
-
-    def _tell(self, changed: set[int]) -> None:
-        screen = self.screen
-        if isinstance(screen, ConfirmDialog):
-            screen.fleet_changed()
-            self.fleet_screen.fleet_changed(changed)
-        elif isinstance(screen, FleetUIScreen) and screen.is_laid_out:
-            screen.fleet_changed(changed)
-
-    def _trouble(self, error: Exception) -> None:
-        if isinstance(error, TimeoutError):
-            error = TimeoutError(f"no answer within {STORE_DEADLINE_SECONDS:.0f} s")
-        self.state.fail(error)
-        screen = self.screen
-        if isinstance(screen, FleetUIScreen) and screen.is_laid_out:
-            screen.draw_bars()
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -264,6 +156,10 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
             place=Peers(self.state.rows.values(), now).place_of(row),
             now=now,
         )
+
+    def wake(self) -> None:
+        """Read for the screen that is shown soon, without waiting for the next pull."""
+        self.loops.wake()
 
     def write_terminal(self, sequence: str) -> None:
         """Send a sequence that is no drawing, unless the terminal is lent out."""
@@ -284,64 +180,13 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
 
     def action_help(self) -> None:
         """Show the keys."""
-        self.push_screen(HelpScreen(self.glyphs, self.keymap))
+        from fleetui.console.modals.help import HelpScreen  # noqa: PLC0415 - on demand only
 
-    # -- the command line ------------------------------------------------------------------------
+        self.push_screen(HelpScreen(self.glyphs, self.keymap))
 
     def action_command(self) -> None:
         """Open the command line."""
-        self.command_line()
-
-    def command_line(self, *, dangerous_only: bool = False) -> None:
-        """Open the command line on the actions of this screen, or on those that act."""
-        screen = self.screen
-        if not isinstance(screen, FleetUIScreen):
-            return
-        scopes = dict.fromkeys((screen.scope, *screen.scopes, "app"))
-        offered = [
-            action
-            for scope in scopes
-            for action in self.keymap.actions(scope)
-            if action.id not in NO_COMMANDS and (action.dangerous or not dangerous_only)
-        ]
-        line = CommandLine(offered, self._argument_values, self.glyphs)
-        self.push_screen(line, self._run_command)
-
-    def _argument_values(self, kind: str, begun: str) -> list[str]:
-        rows = self.state.rows.values()
-        match kind:
-            case "column":
-                values = [column.name for column in COLUMNS]
-            case "theme":
-                values = list(PAINTS)
-            case "group":
-                values = ["none", *GROUPINGS]
-            case "filter":
-                return completions(begun, rows)
-            case "instance":
-                values = [str(row.instance_id) for row in rows]
-                values += [row.label for row in rows if row.label]
-            case _:
-                values = []
-        return [value for value in values if value.startswith(begun.strip())]
-
-    async def _run_command(self, command: Command | None) -> None:
-        if command is None:
-            return
-        action = command.action
-        node: DOMNode = self.screen
-        if action.scope == "app":
-            node = self
-        elif action.scope == "log":
-            node = self.screen.query_one(LogPane)
-        elif action.scope == "lists":
-            node = self.screen.focused or self.screen
-        if not command.argument:
-            await self.run_action(call_of(action), default_namespace=node)
-            return
-        method = getattr(node, f"action_{action.with_argument}", None)
-        if method is not None:
-            method(command.argument)
+        self.commands.open()
 
     # -- how it looks --------------------------------------------------------------------------
 
@@ -389,7 +234,7 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
         screen = self.screen
         if isinstance(screen, FleetUIScreen) and screen.is_laid_out:
             screen.fleet_changed(set())
-        self.wake()
+        self.loops.wake()
 
     def action_freeze(self) -> None:
         """Let the screen stand still, or catch up."""
@@ -401,11 +246,11 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
     def action_refresh(self) -> None:
         """Read the store now; look for a collector, and let the doctor look again."""
         screen = self.screen
-        if isinstance(screen, SettingsScreen):
+        if isinstance(screen, FleetUIScreen):
             screen.look_again()
         if self.state.loaded and not self.state.lease_held:
             self.collector.start()
-        self.wake()
+        self.loops.wake()
 
     def action_mouse(self) -> None:
         """Take the mouse, or leave it to the terminal."""
@@ -426,64 +271,6 @@ class FleetApp(OrderedKeysApp, DiffOutputApp):
             self.shell.save(*screen.saved())
 
     # -- going places --------------------------------------------------------------------------
-
-    def action_show_fleet(self) -> None:
-        """Go to the fleet."""
-        while len(self.screen_stack) > 1 and self.screen is not self.fleet_screen:
-            self.pop_screen()
-
-    def action_show_pulse(self) -> None:
-        """Go to the charts."""
-        self._show(PulseScreen(ascii_only=self.glyphs.ascii_only))
-
-    def action_show_logs(self) -> None:
-        """Go to the logs of the marked instances, else of the selected one."""
-        self.show_logs(self.fleet_screen.targets())
-
-    def show_logs(self, ids: Sequence[int]) -> LogsScreen:
-        """Go to the logs of instances."""
-        screen = LogsScreen(self.state.clock, self.glyphs, self.keymap, ids=ids)
-        self._show(screen)
-        return screen
-
-    def action_show_failures(self) -> None:
-        """Go to the failures."""
-        self._show(FailuresScreen())
-
-    def action_show_hosts(self) -> None:
-        """Go to the machines."""
-        self._show(HostsScreen())
-
-    def action_show_settings(self) -> None:
-        """Go to the settings and the doctor."""
-        self._show(SettingsScreen())
-
-    def show_evidence(self, instance_id: int, finding: Finding) -> None:
-        """Go to the log line that proves a finding; to the instance's page when none does."""
-        place = next((e for e in finding.evidence if e.source.startswith("/")), None)
-        if place is None:
-            self.say("its proof is no log line: see the page")
-            self.push_screen(InstanceScreen(instance_id, ascii_only=self.glyphs.ascii_only))
-            return
-        screen = LogsScreen(
-            self.state.clock, self.glyphs, self.keymap, ids=[instance_id], place=place
-        )
-        self.push_screen(screen)
-
-    def action_show_activity(self) -> None:
-        """Go to the activity."""
-        self._show(ActivityScreen())
-
-    def _show(self, screen: FleetUIScreen) -> None:
-        if type(self.screen) is type(screen):
-            return
-        self.action_show_fleet()
-        self.push_screen(screen)
-
-    def leave(self, screen: FleetUIScreen) -> None:
-        """Go back from a screen, unless it has been left already."""
-        if self.screen is screen and screen is not self.fleet_screen:
-            self.pop_screen()
 
     def action_undo(self) -> None:
         """Take back what is pending."""

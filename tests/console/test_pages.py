@@ -175,7 +175,7 @@ async def test_a_console_starts_a_collector_when_its_own_died(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("fleetui.console.collector_watch.COLLECTOR_GONE_SECONDS", 0.0)
-    monkeypatch.setattr("fleetui.console.app.HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("fleetui.console.store_loops.HEARTBEAT_SECONDS", 0.05)
     calls: list[int] = []
     async with console(start_collector=starter([], calls)) as run:
         run.store.lease_held = False

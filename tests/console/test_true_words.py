@@ -106,7 +106,7 @@ async def test_an_acknowledged_finding_is_dim_and_counts_no_more() -> None:
             finding_id=record.finding_id,
         )  # fmt: skip
         await run.store.decide(decision)
-        await run.app.read_decisions()
+        await run.app.loops.read_decisions()
         await run.shows(f"✓ acked {record.finding.category[:6]}")
         assert state.severities()[Severity.CRITICAL] == before - 1
         report = await status_report(run.store, NOW)

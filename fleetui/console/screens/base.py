@@ -48,6 +48,9 @@ class FleetUIScreen(Screen[None]):
         strips = self._compositor.render_strips()
         return "screen.txt", "\n".join(strip.text.rstrip() for strip in strips) + "\n"
 
+    def look_again(self) -> None:
+        """The operator asks for what is newest: forget what was looked up once."""
+
     async def pull(self) -> None:
         """Read from the store what only this screen shows."""
 

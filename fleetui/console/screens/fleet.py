@@ -8,7 +8,6 @@ from fleetui.console.screens.fleet_acts import FleetActs
 from fleetui.console.screens.fleet_cursor import FleetCursor
 from fleetui.console.screens.fleet_log import FleetLog
 from fleetui.console.screens.fleet_order import FleetOrder
-from fleetui.console.screens.instance import InstanceScreen, RawScreen
 from fleetui.console.size_mode import SizeMode, size_mode
 from fleetui.console.widgets.crumbs import crumbs
 from fleetui.console.widgets.header import flags, totals_line
@@ -117,13 +116,12 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
     def action_open(self) -> None:
         """Show the instance's page."""
         if self.table.cursor_id is not None:
-            page = InstanceScreen(self.table.cursor_id, ascii_only=self.glyphs.ascii_only)
-            self.app.push_screen(page)
+            self.console_app.show_instance(self.table.cursor_id)
 
     def action_raw(self) -> None:
         """Show all that is known of it as JSON."""
         if self.table.cursor_id is not None:
-            self.app.push_screen(RawScreen(self.table.cursor_id))
+            self.console_app.show_raw(self.table.cursor_id)
 
     def action_next_pane(self) -> None:
         """Go into the log pane, else into the inspector."""

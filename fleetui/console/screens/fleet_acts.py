@@ -24,7 +24,7 @@ class FleetActs(FleetParts):
 
     def action_acts(self) -> None:
         """Choose what is done to the targets."""
-        self.console_app.command_line(dangerous_only=True)
+        self.console_app.commands.open(dangerous_only=True)
 
     def action_accept_key(self) -> None:
         """Ask before a changed host key is accepted."""

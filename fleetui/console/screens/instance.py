@@ -155,7 +155,7 @@ class InstanceScreen(FleetUIScreen):
 
     def action_raw(self) -> None:
         """Show all that is known as it is kept."""
-        self.app.push_screen(RawScreen(self.instance_id))
+        self.console_app.show_raw(self.instance_id)
 
     def action_logs(self) -> None:
         """Show its logs."""

@@ -155,7 +155,7 @@ class FailuresScreen(ListScreen):
                 until=now + SNOOZE_SECONDS if kind is DecisionKind.SNOOZE else None,
             )
             await app.store.decide(decision)
-        await app.read_decisions()
+        await app.loops.read_decisions()
         await self.pull()
 
     def action_members(self) -> None:
