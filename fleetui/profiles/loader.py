@@ -26,11 +26,13 @@ _NAME = re.compile(r"[\w-]+\Z")
 _LONG_NUMBER = re.compile(r"\d{1000}")
 _DEEPEST = 8
 _HIGHEST_PORT = 65535
+_NEWEST_CUDA = 99
 _LARGEST = 1e18
 """Of any figure in a profile; neither infinity nor what is no number lies below it."""
 _KEYS = {
     "name", "extends", "include", "streams", "rule", "stage_limits", "silence_limits",
     "process_names", "probe_paths", "status_port", "actions", "file_sizes", "input_bytes",
+    "image_cuda",
 }  # fmt: skip
 
 
@@ -169,6 +171,7 @@ def _figures(source: _Source, data: dict[str, Any]) -> dict[str, Any]:
     for key, kind, most in (
         ("status_port", int, _HIGHEST_PORT),
         ("input_bytes", (int, float), _LARGEST),
+        ("image_cuda", (int, float), _NEWEST_CUDA),
     ):
         if key in data:
             if not isinstance(data[key], kind) or not _is_size(data[key]) or data[key] > most:
@@ -230,13 +233,23 @@ def _action(source: _Source, name: str, entry: object) -> Action:
     if isinstance(entry, dict) and set(entry) == {"script"} and isinstance(entry["script"], str):
         return Action(entry["script"])
     if isinstance(entry, dict) and set(entry) == {"file"} and isinstance(entry["file"], str):
-        if "/" in entry["file"] or "\\" in entry["file"]:
-            raise _error(source, entry["file"], f"action {name}: the file lies beside the profile")
-        try:
-            return Action((source.folder / entry["file"]).read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise _error(source, entry["file"], f"action {name}: {error}") from error
-    raise _error(source, name, f"action {name}: give either script or file")
+        return Action(_action_file(source, name, entry["file"]))
+    if isinstance(entry, dict) and set(entry) == {"files"} and _is_words(entry["files"]):
+        return Action("\n".join(_action_file(source, name, file) for file in entry["files"]))
+    raise _error(source, name, f"action {name}: give either script, file or files")
+
+
+def _is_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value) and bool(value)
+
+
+def _action_file(source: _Source, name: str, file: str) -> str:
+    if "/" in file or "\\" in file:
+        raise _error(source, file, f"action {name}: the file lies beside the profile")
+    try:
+        return (source.folder / file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _error(source, file, f"action {name}: {error}") from error
 
 
 def _word(source: _Source, data: dict[str, Any], key: str) -> str:

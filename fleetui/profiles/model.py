@@ -80,6 +80,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     input_bytes: float | None = None
     """Size of the proof input in bytes."""
 
+    image_cuda: float | None = None
+    """CUDA release that the image's programs were built with."""
+
     warnings: tuple[str, ...] = ()
     """What the operator's files do that works but is slow; names the file, line and rule."""
 

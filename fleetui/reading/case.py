@@ -75,6 +75,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     status_error: SafeText | None = None
     instance: Instance | None = None
     ssh: SshOutcome | None = None
+    ssh_losses: tuple[SshOutcome, ...] = ()
+    """The latest losses of a connection that had stood, oldest first."""
     loading_since: float | None = None
     """Since when the row shows that it is being started, of an instance that had run before."""
     counted: Counted | None = None
@@ -85,3 +87,5 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     stage_limits: dict[Stage, float] = {}
     silence_limits: dict[Stage, float] = {}
     """Seconds that a stage may take, and may be without a new byte: the profile's."""
+    image_cuda: float | None = None
+    """CUDA release that the image's programs were built with: the profile's."""

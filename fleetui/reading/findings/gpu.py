@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from fleetui.domain.finding import Finding
+from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.stream import Fact
-from fleetui.reading.findings.clues import Clues, is_after, make, remark
+from fleetui.reading.findings import drivers
+from fleetui.reading.findings.clues import Clues, is_after, make, proof_of, remark
 
 _NO_DEVICE = "gpu_container_access_lost.no_device"
 _NEWEST_CARDS = re.compile(
     r"RTX (?:PRO )?\d{4}.*Blackwell|RTX 50[5-9]0|\bG?B[12]00\b|Blackwell", re.IGNORECASE
 )
-_OLDEST_DRIVER_FOR_THEM = 580
 # sppark hides every reason for which no device can be counted, first of all an old driver.
 _PROVER_LIBRARY = re.compile(r"sppark|all_gpus|supraseal|No CUDA devices available", re.IGNORECASE)
 # HW slowdown, SW thermal, HW thermal, HW power brake (bits of clocks_event_reasons).
@@ -28,8 +28,11 @@ _HOT = 87.0
 def look(clues: Clues) -> Iterator[Finding]:
     """Find what is wrong with the card or with the way to it."""
     yield from _bus_and_firmware(clues)
+    yield from _memory_errors(clues)
     yield from _access(clues)
+    yield from _old_driver(clues)
     yield from _lock(clues)
+    yield from _slow(clues)
     yield from _probe(clues)
 
 
@@ -37,7 +40,11 @@ def _bus_and_firmware(clues: Clues) -> Iterator[Finding]:
     lost = clues.facts("gpu_fallen_off_bus")
     reset = clues.facts("gpu_fault_needs_reset")
     illegal = clues.facts("gpu_illegal_access")
-    hard_reset = [fact for fact in reset if not fact.rule.endswith(".recovery")]
+    soft = (".recovery", ".init") if lost else ".recovery"
+    hard_reset = [fact for fact in reset if not fact.rule.endswith(soft)]
+    if lost and not hard_reset:
+        # That the driver cannot bring a card up which is gone is no news.
+        reset = []
     if illegal and not hard_reset:
         # "recovery action changed" follows any serious Xid; the first one is the cause.
         reset = []
@@ -76,59 +83,108 @@ def _access(clues: Clues) -> Iterator[Finding]:
     programs = [fact for fact in facts if fact.rule == _NO_DEVICE]
     tools = [fact for fact in facts if fact.rule != _NO_DEVICE]
     if programs and not tools:
-        driver = _driver(clues)
-        model = _newest_card(clues)
-        if model and (driver is None or driver < _OLDEST_DRIVER_FOR_THEM):
-            known = f"driver {driver}" if driver else "an older driver"
-            yield make(
-                "gpu_driver_too_old",
-                facts=programs,
-                confidence=0.7 if driver else 0.6,
-                summary=f"CUDA sees no device: {model} needs driver "
-                f"{_OLDEST_DRIVER_FOR_THEM} or later and this host has {known}",
-            )
-            return
-        probe = clues.case.probe
-        if probe is not None and probe.gpus:
-            yield make(
-                "gpu_driver_too_old",
-                facts=programs,
-                confidence=0.6,
-                evidence=[remark("probe:nvidia-smi", f"{len(probe.gpus)} GPU(s) listed", probe.at)],
-                summary=f"CUDA sees no device although nvidia-smi lists {len(probe.gpus)}: "
-                "most likely the driver is older than the image's CUDA",
-            )
-            return
-        if all(_PROVER_LIBRARY.search(fact.text) for fact in programs) and probe is None:
-            yield make(
-                "gpu_driver_too_old",
-                facts=programs,
-                confidence=0.5,
-                summary="The prover finds no CUDA device; nothing says that the GPU is gone, so "
-                "the host's driver is most likely older than the image's CUDA",
-            )
+        finding = _hidden_by_the_driver(clues, programs)
+        if finding is not None:
+            yield finding
             return
     yield make("gpu_container_access_lost", facts=[*tools, *programs], confidence=0.8)
 
 
-def _driver(clues: Clues) -> int | None:
-    versions = [fact.fields.get("version", "") for fact in clues.rule("mark.driver_version")]
-    case = clues.case
-    if case.probe is not None:
-        versions += [gpu.driver_version or "" for gpu in case.probe.gpus or ()]
-    if case.instance is not None:
-        versions.append(case.instance.driver_version or "")
-    majors = [int(match[0]) for text in versions if (match := re.match(r"\d{3}", text))]
-    return majors[0] if majors else None
+def _hidden_by_the_driver(clues: Clues, programs: list[Fact]) -> Finding | None:
+    """Tell whether CUDA shows no device because the driver is too old for it."""
+    driver, need = drivers.installed(clues), drivers.oldest(clues, usual=True)
+    probe = clues.case.probe
+    if driver is not None and need is not None and driver < need[0]:
+        return make(
+            "gpu_driver_too_old",
+            facts=programs,
+            evidence=[proof_of(need[2])] if need[2] is not None else [],
+            confidence=0.8,
+            summary=f"CUDA sees no device: {need[1]} needs driver {need[0]} or later and this "
+            f"host has driver {driver}",
+        )
+    if driver is not None:
+        return None
+    new = next((name for name in drivers.cards(clues) if _NEWEST_CARDS.search(name)), None)
+    if new is not None and need is not None:
+        return make(
+            "gpu_driver_too_old",
+            facts=programs,
+            confidence=0.6,
+            summary=f"CUDA sees no device: {new} needs driver {need[0]} or later and this host "
+            "most likely has an older one",
+        )
+    if probe is not None and probe.gpus:
+        return make(
+            "gpu_driver_too_old",
+            facts=programs,
+            confidence=0.6,
+            evidence=[remark("probe:nvidia-smi", f"{len(probe.gpus)} GPU(s) listed", probe.at)],
+            summary=f"CUDA sees no device although nvidia-smi lists {len(probe.gpus)}: "
+            "most likely the driver is older than the image's CUDA",
+        )
+    if probe is None and all(_PROVER_LIBRARY.search(fact.text) for fact in programs):
+        return make(
+            "gpu_driver_too_old",
+            facts=programs,
+            confidence=0.5,
+            summary="The prover finds no CUDA device; nothing says that the GPU is gone, so "
+            "the host's driver is most likely older than the image's CUDA",
+        )
+    return None
 
 
-def _newest_card(clues: Clues) -> str | None:
-    names = [fact.fields.get("model", "") for fact in clues.rule("mark.gpu_model")]
-    if clues.case.probe is not None:
-        names += [gpu.name or "" for gpu in clues.case.probe.gpus or ()]
-    if clues.case.instance is not None:
-        names.append(clues.case.instance.gpu_name or "")
-    return next((name for name in names if _NEWEST_CARDS.search(name)), None)
+def _old_driver(clues: Clues) -> Iterator[Finding]:
+    """Warn of a driver that is too old before a program meets it; good proofs disprove it."""
+    driver, need = drivers.installed(clues), drivers.oldest(clues, usual=False)
+    if driver is None or need is None or driver >= need[0]:
+        return
+    if clues.rule("mark.proof_passed", "mark.throughput"):
+        return
+    yield make(
+        "gpu_driver_too_old",
+        severity=Severity.WARNING,
+        # What has not failed yet must not be taken for the cause of anything.
+        confidence=0.4,
+        evidence=[
+            remark("driver", f"driver {driver}, needed by {need[1]}: {need[0]}"),
+            *([proof_of(need[2])] if need[2] is not None else []),
+        ],
+        summary=f"{need[1][0].upper()}{need[1][1:]} needs driver {need[0]} or later; this host has "
+        f"{driver}: it fails in its first use of the GPU",
+    )
+
+
+def _memory_errors(clues: Clues) -> Iterator[Finding]:
+    facts = clues.facts("gpu_ecc_uncorrectable")
+    if not facts:
+        return
+    # Counters of nvidia-smi may be years old: a row that was remapped then does no harm now.
+    only_counted = all(fact.rule.endswith(".counted") for fact in facts)
+    yield make(
+        "gpu_ecc_uncorrectable",
+        facts=sorted(facts, key=lambda fact: fact.rule.endswith(".counted")),
+        count=clues.count("gpu_ecc_uncorrectable"),
+        confidence=0.6 if only_counted else 0.9,
+        severity=Severity.WARNING if only_counted else None,
+    )
+
+
+def _slow(clues: Clues) -> Iterator[Finding]:
+    facts = clues.facts("gpu_thermal_or_power_limit")
+    if not facts:
+        return
+    only_capped = all(fact.rule.endswith(".power_cap") for fact in facts)
+    yield make(
+        "gpu_thermal_or_power_limit",
+        facts=sorted(facts, key=lambda fact: fact.rule.endswith(".power_cap")),
+        count=clues.count("gpu_thermal_or_power_limit"),
+        confidence=0.5 if only_capped else 0.9,
+        severity=Severity.INFO if only_capped else None,
+        summary="The GPU runs at its power limit, as cards do at full load"
+        if only_capped
+        else None,
+    )
 
 
 def _lock(clues: Clues) -> Iterator[Finding]:

@@ -1,6 +1,5 @@
-"""What is not broken yet: memory, disk, deadline, driver, and siblings that differ."""
+"""What is not broken yet: memory, disk, deadline, cards, and siblings that differ."""
 
-import re
 from collections.abc import Iterator
 
 from fleetui.domain.finding import Finding, Severity
@@ -24,8 +23,6 @@ _BEFORE_PARAMS = frozenset({Stage.BOOT, Stage.PARAM_FETCH})
 _BEFORE_PCE = frozenset({Stage.PARAMS_DONE, Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP})
 _BENCH = frozenset({Stage.C1_DOWNLOAD, Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART,
                     Stage.BENCH})  # fmt: skip
-_BLACKWELL = re.compile(r"RTX 50[5-9]0|RTX PRO \d{4}|\bG?B[123]00\b|Blackwell", re.IGNORECASE)
-_BLACKWELL_DRIVER = 570
 
 
 def look(clues: Clues) -> Iterator[Finding]:
@@ -34,7 +31,6 @@ def look(clues: Clues) -> Iterator[Finding]:
     yield from _disk(clues)
     yield from _deadline(clues)
     yield from _card(clues)
-    yield from _driver(clues)
     yield from _mixed(clues)
     yield from _drift(clues)
 
@@ -193,25 +189,6 @@ def _card(clues: Clues) -> Iterator[Finding]:
         summary=f"{gpu.name or 'The card'} has {(gpu.memory_total_mib or 0.0) / 1024:.0f} GiB; a "
         "proof needs about 16 GiB: it runs out of memory in the first GPU phase of the warmup",
     )
-
-
-def _driver(clues: Clues) -> Iterator[Finding]:
-    instance = clues.case.instance
-    probe = clues.case.probe
-    for gpu in (probe.gpus if probe is not None else None) or ():
-        version = gpu.driver_version or (instance.driver_version if instance is not None else None)
-        major = re.match(r"\d{3}", version or "")
-        if gpu.name and major and _BLACKWELL.search(gpu.name):
-            if int(major[0]) < _BLACKWELL_DRIVER:
-                yield make(
-                    "gpu_driver_too_old",
-                    severity=Severity.WARNING,
-                    confidence=0.7,
-                    evidence=[remark("probe:nvidia-smi", f"{gpu.name}, driver {version}")],
-                    summary=f"{gpu.name} needs driver {_BLACKWELL_DRIVER} or later; this host has "
-                    f"{version}",
-                )
-            return
 
 
 def _mixed(clues: Clues) -> Iterator[Finding]:
