@@ -30,6 +30,7 @@ from fleetui.reading.status_watch import StatusWatch
 
 _FINDINGS_SECONDS = 5.0
 KEPT_RESTARTS = 8
+KEPT_LOSSES = 50
 
 
 class Reader:
@@ -49,6 +50,7 @@ class Reader:
         self._had_run = False
         self._gone_at: float | None = None
         self._ssh: SshOutcome | None = None
+        self._ssh_losses: tuple[SshOutcome, ...] = ()
         self._restarts: tuple[float, ...] = ()
         self._differences: tuple[Difference, ...] = ()
         self._changes = 0
@@ -103,6 +105,8 @@ class Reader:
     def observe_ssh(self, outcome: SshOutcome) -> None:
         """Take the last word on the connection."""
         self._ssh = outcome
+        if outcome.state is SshState.LOST:
+            self._ssh_losses = (*self._ssh_losses[-KEPT_LOSSES + 1 :], outcome)
         texts = () if outcome.detail is None else (outcome.detail,)
         self._look("ssh", "ssh", texts, outcome.at)
         self._changes += 1
@@ -207,12 +211,14 @@ class Reader:
             status_error=self._status_error,
             instance=self._instance,
             ssh=self._ssh,
+            ssh_losses=self._ssh_losses,
             restarts=self._restarts,
             loading_since=self._loading_since(spans),
             counted=self._counted(spans, now),
             differences=self._differences,
             daemon_starts=tuple(self._daemon.starts.starts),
             stage_limits=self.profile.stage_limits,
+            image_cuda=self.profile.image_cuda,
             silence_limits=self.profile.silence_limits,
         )
 

@@ -331,7 +331,7 @@ def test_a_log_and_a_counter_that_disagree_are_told(
         (SshState.AUTH_FAILED, 1, 900.0, "ssh_auth_failed", Severity.WARNING),
         (SshState.AUTH_FAILED, 4, 900.0, "ssh_auth_failed", Severity.CRITICAL),
         (SshState.HOST_KEY_CHANGED, 1, 900.0, "ssh_host_key_changed", Severity.CRITICAL),
-        (SshState.LOST, 5, 900.0, "ssh_unreachable", Severity.WARNING),
+        (SshState.LOST, 0, 900.0, None, None),
         (SshState.NO_ADDRESS, 0, 60.0, None, None),
         (SshState.NO_ADDRESS, 0, 900.0, "ssh_unreachable", Severity.WARNING),
     ],

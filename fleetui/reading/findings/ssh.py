@@ -2,11 +2,20 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.host import SshOutcome, SshState
+from fleetui.domain.text import SafeText
 from fleetui.reading.findings.clues import Clues, make, proof_of, remark
 
 _TRIES = 3
+_FLAPS = 4
+_FLAPPING_SECONDS = 900.0
+"""So many losses within this time are no accident; one restart or outage makes one or two."""
+_STEADY_SECONDS = 300.0
+"""A connection that stands for so long is well again."""
+_SHOWN_REASONS = 3
 _GRACE_SECONDS = 120.0
 _UNREACHABLE = {
     SshState.REFUSED: (
@@ -23,15 +32,13 @@ _UNREACHABLE = {
             "ask the Vast API for state and address, and try the proxy's address by hand."
         ),
     ),
-    SshState.LOST: (
-        "keeps closing",
-        (
-            "The connection breaks again and again: look at the host's load and memory, and at the "
-            "network between here and there."
-        ),
-    ),
 }
 """State to what SSH does there and what to do about it."""
+_FLAPPING = (
+    "The connection works and breaks again and again: look at the host's load and memory, at the "
+    "network between here and there, and whether another program restarts sshd; logs are complete, "
+    "only late."
+)
 _NO_ADDRESS = (
     "Look whether the Vast API shows `ports` or `ssh_host` for it and whether names are resolved "
     "here; an instance made without SSH must be made anew with runtype `ssh_direct`."
@@ -43,7 +50,8 @@ def look(clues: Clues) -> Iterator[Finding]:
     yield from _lines(clues)
     outcome = clues.case.ssh
     if outcome is not None:
-        yield from _outcome(clues, outcome)
+        found = tuple(_outcome(clues, outcome))
+        yield from found or _flapping(clues, outcome)
 
 
 def _lines(clues: Clues) -> Iterator[Finding]:
@@ -103,6 +111,39 @@ def _outcome(clues: Clues, outcome: SshOutcome) -> Iterator[Finding]:
             summary="There is no SSH address to try while Vast says the instance runs",
             advice=_NO_ADDRESS,
         )
+
+
+def _flapping(clues: Clues, outcome: SshOutcome) -> Iterator[Finding]:
+    """Live only: a connection that is made and lost again and again."""
+    case = clues.case
+    losses = case.ssh_losses
+    recent = [loss for loss in losses if case.now - loss.at <= _FLAPPING_SECONDS]
+    if not case.live or len(recent) < _FLAPS or not _should_answer(clues):
+        return
+    last = losses[-1]
+    if outcome.state is SshState.CONNECTED and case.now - last.at > _STEADY_SECONDS:
+        return
+    since = recent[0]
+    reasons: dict[str, SshOutcome] = {}
+    for loss in reversed(recent):
+        reasons.setdefault(loss.detail or SafeText("no reason given"), loss)
+    minutes = max(round((last.at - since.at) / 60), 1)
+    where = outcome.address or last.address or "the instance"
+    finding = make(
+        "ssh_unreachable",
+        evidence=[
+            remark("ssh", f"{where}: lost {len(recent)} times", since.at),
+            *(
+                remark("ssh", f"{loss.address or where}: {reason}", loss.at)
+                for reason, loss in list(reasons.items())[:_SHOWN_REASONS]
+            ),
+        ],
+        count=len(recent),
+        summary=f"SSH at {where} keeps breaking: lost {len(recent)} times within {minutes} min, "
+        f"the last time because: {last.detail or 'no reason given'}",
+        advice=_FLAPPING,
+    )
+    yield msgspec.structs.replace(finding, first_seen=since.at, last_seen=last.at)
 
 
 def _should_answer(clues: Clues) -> bool:
