@@ -11,6 +11,7 @@ from fleetui.reading.findings.matching import facts_of
 from fleetui.reading.findings.signature import signature
 from fleetui.reading.findings.vocabulary import CATEGORIES, HEALED_BY_PROOFS
 
+DAEMON = "cuzk-daemon"
 EVIDENCE_LIMIT = 8
 _QUOTE_LIMIT = 150
 _LINE_HEAD = re.compile(
