@@ -13,6 +13,7 @@ import platformdirs
 
 from fleetui.domain.clock import parse_clock
 from fleetui.domain.policy import Policy
+from fleetui.domain.role import Role
 
 DEFAULT_API_URL = "https://console.vast.ai"
 
@@ -26,11 +27,18 @@ ENVIRONMENT = {
     "FLEETUI_SNAPSHOT_SECONDS": "snapshot_seconds",
     "FLEETUI_CLOCK": "clock",
     "FLEETUI_READ_ONLY": "read_only",
+    "FLEETUI_ROLE": "role",
     "FLEETUI_ASCII": "ascii_only",
     "FLEETUI_THEME": "theme",
 }
 """Environment variable to setting. API keys are not settings: see `fleetui.vast.keys`."""
 
+
+_RANGES = {
+    "walk_interval_seconds": (1.0, 3600.0),
+    "snapshot_seconds": (1.0, 600.0),
+    "request_expiry_minutes": (0.5, 1440.0),
+}
 
 THEMES = ("terminal", "dark", "light", "safe", "mono")
 """Colours that the console can draw in."""
@@ -61,8 +69,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log_megabytes_per_instance: int = 64
     blast_radius_instances: int = 10
     blast_radius_share: float = 0.2
+    acts_per_minute: int = 10
+    request_expiry_minutes: float = 15.0
     policy: Policy = Policy()
     read_only: bool = False
+    role: Role = Role.OWNER
+    """What may be asked for from here, and by anybody of a collector with these settings."""
+    roles: dict[str, Role] = {}
+    """What the collector carries out for whom; see `domain.role.role_of`."""
     ascii_only: bool = False
     theme: str = ""
     keys: dict[str, str | list[str]] = {}
@@ -80,10 +94,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(
                 f"api_url names no host and port that can be reached: {self.api_url!r}"
             )
-        if not 1.0 <= self.walk_interval_seconds <= 3600.0:
-            raise ValueError("walk_interval_seconds must lie between 1 and 3600")
-        if not 1.0 <= self.snapshot_seconds <= 600.0:
-            raise ValueError("snapshot_seconds must lie between 1 and 600")
+        for name, (least, most) in _RANGES.items():
+            if not least <= getattr(self, name) <= most:
+                raise ValueError(f"{name} must lie between {least:g} and {most:g}")
         for name in ("log_megabytes", "log_megabytes_per_instance"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
@@ -94,9 +107,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 "blast_radius_instances must not be negative, and blast_radius_share must lie"
                 " between 0 and 1"
             )
+        if self.acts_per_minute < 0:
+            raise ValueError("acts_per_minute must not be negative (0: no bound)")
         if not self.ssh_user:
             raise ValueError("ssh_user must not be empty")
         parse_clock(self.clock)
+
+    @property
+    def role_here(self) -> Role:
+        """What may be asked for from here; nothing when read-only."""
+        return Role.VIEWER if self.read_only else self.role
 
     @property
     def store_path(self) -> Path:
@@ -132,6 +152,8 @@ def load(
     layers |= _file_layer(path, required="FLEETUI_CONFIG" in environment)
     layers |= _environment_layer(environment)
     layers |= {name: value for name, value in (flags or {}).items() if value is not None}
+    if layers.get("role") == Role.VIEWER:
+        layers["read_only"] = True
     try:
         return msgspec.convert(layers, Settings, strict=False, dec_hook=_to_path)
     except (msgspec.ValidationError, ValueError) as error:

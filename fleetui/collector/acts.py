@@ -1,5 +1,6 @@
 """What every act on an instance needs, and the guard before it."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from fleetui.collector.black_box import BlackBox
@@ -7,6 +8,7 @@ from fleetui.collector.fleet import Fleet
 from fleetui.collector.host_keys import HostKeyKeeper
 from fleetui.collector.standing_book import StandingBook
 from fleetui.collector.walks import Walks
+from fleetui.domain.answer import Answer
 from fleetui.domain.clock import Clock
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Intent, IntentState
@@ -18,7 +20,10 @@ from fleetui.vast.inventory import Inventory
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What acts reach the world with. Deadlines are real seconds."""
+    """What acts reach the world with. Deadlines are real seconds.
+
+    An earlier run's act that ends work is gone on with for `expiry_seconds` (fleet time) only.
+    """
 
     client: VastClient
     inventory: Inventory
@@ -29,7 +34,11 @@ class Tools:
     profile: Profile
     host_keys: HostKeyBook
     keeper: HostKeyKeeper
+    keep_answer: Callable[[Answer], Awaitable[None]]
+    answers: Callable[[Sequence[str]], Awaitable[tuple[Answer, ...]]]
     clock: Clock
+    expiry_seconds: float
+    command_seconds: float
     ask_again_seconds: float
     absence_deadline_seconds: float
     drain_deadline_seconds: float
@@ -85,11 +94,18 @@ def differs(intent: Intent, instance: Instance) -> str | None:
     return None
 
 
-async def last_look(intent: Intent, tools: Tools) -> None:
-    """Keep what the host can still tell before its data is lost; bounded in time, never fails."""
+async def last_look(intent: Intent, tools: Tools) -> str:
+    """Keep what the host can still tell before its data is lost; bounded in time, never fails.
+
+    Returns what to add to the act's result: nothing, or that there was no look and why.
+    """
     watcher = tools.fleet.get(intent.instance_id)
-    if watcher is not None:
-        await tools.black_box.take(watcher, f"before {intent.verb} by {intent.actor}")
+    if watcher is None:
+        return "; without a last look: it is not followed"
+    if await tools.black_box.take(watcher, f"before {intent.verb} by {intent.actor}"):
+        return ""
+    why = "it did not answer in time" if watcher.connected else f"SSH: {watcher.sink.ssh_state}"
+    return f"; without a last look at its disk: {why}"
 
 
 async def guard(intent: Intent, tools: Tools) -> Course | None:

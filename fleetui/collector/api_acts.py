@@ -103,8 +103,9 @@ async def check_label(intent: Intent, tools: Tools) -> Course:
 async def reboot(intent: Intent, tools: Tools) -> Course:
     """Restart the target's container, or (recycle) make it anew, which drops its data."""
     course = await guard(intent, tools)
+    missed = ""
     if course is None and intent.verb is Verb.RECYCLE:
-        await last_look(intent, tools)
+        missed = await last_look(intent, tools)
         # The look took its time: the target is looked at anew just before the call.
         course = await guard(intent, tools)
     if course is not None:
@@ -120,7 +121,7 @@ async def reboot(intent: Intent, tools: Tools) -> Course:
     if not answer.ok:
         return _not_ok(answer)
     tools.walks.ask()
-    return done(f"the API took it: {answer.text or 'ok'}")
+    return done(f"the API took it: {answer.text or 'ok'}{missed}")
 
 
 async def check_nothing(intent: Intent, tools: Tools) -> Course:

@@ -31,23 +31,44 @@ async def refusal(intent: Intent, tools: Tools) -> Course | None:
 
 async def destroy(intent: Intent, tools: Tools) -> Course:
     """Keep what the host can still tell, and destroy it when it is what the operator saw."""
-    await last_look(intent, tools)
+    missed = await last_look(intent, tools)
     presence = await tools.client.look(intent.instance_id)
     if presence.kind is not PresenceKind.GONE:
         course = judged(intent, presence)
         if course is not None:
             return course
-    return await _until_gone(intent, tools, presence)
+    course = await _until_gone(intent, tools, presence)
+    return Course(course.state, course.text + missed)
 
 
 async def check_destroy(intent: Intent, tools: Tools) -> Course:
     """Go on with an earlier run's destroy: it was confirmed, and is not forgotten."""
-    return await _until_gone(intent, tools, await tools.client.look(intent.instance_id))
+    presence = await tools.client.look(intent.instance_id)
+    return await _until_gone(intent, tools, presence, begun=True)
 
 
-async def _until_gone(intent: Intent, tools: Tools, presence: Presence) -> Course:
-    """Ask until it is gone, each time after a look that found what the operator saw."""
+def too_old(intent: Intent, tools: Tools) -> Course | None:
+    """Refuse to go on with what was begun so long ago that nobody reckons with it any more."""
+    age = tools.clock.now() - (intent.started_at or intent.created_at)
+    if abs(age) <= tools.expiry_seconds:
+        return None
+    return failed(
+        f"begun {age / 60:.0f} min ago by a collector that ended since, and it is still there:"
+        " it was not asked for again; ask anew if it is still wanted"
+    )
+
+
+async def _until_gone(
+    intent: Intent, tools: Tools, presence: Presence, *, begun: bool = False
+) -> Course:
+    """Ask until it is gone, each time after a look that found what the operator saw.
+
+    `begun`: by an earlier run.
+    """
+    old = too_old(intent, tools) if begun else None
     while True:
+        if old is not None and presence.kind is PresenceKind.PRESENT:
+            return old
         if presence.kind is PresenceKind.PRESENT and presence.instance is not None:
             difference = differs(intent, presence.instance)
             if difference is not None:

@@ -2,11 +2,12 @@
 
 import asyncio
 
-from fleetui.collector.acts import Course, Tools, failed, guard
-from fleetui.collector.destroy import destroy
+from fleetui.collector.acts import Course, Tools, failed, guard, judged, unsure
+from fleetui.collector.destroy import check_destroy, destroy, too_old
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.intent import Intent
 from fleetui.reading.status import is_running
+from fleetui.vast.client import PresenceKind
 
 LOOK_SECONDS = 1.0
 FRESH_SECONDS = 60.0
@@ -22,10 +23,36 @@ async def drain_destroy(intent: Intent, tools: Tools) -> Course:
     course = await guard(intent, tools)
     if course is not None:
         return course
-    watcher = tools.fleet.get(intent.instance_id)
-    awaited = _in_flight(watcher, tools)
+    awaited = in_flight(tools.fleet.get(intent.instance_id), tools)
     if awaited is None:
         return failed("nothing was done: its daemon does not tell what is in flight")
+    return await _drain(intent, tools, awaited)
+
+
+async def check_drain(intent: Intent, tools: Tools) -> Course:
+    """Go on with an earlier run's drain: wait anew for what is in flight now, then destroy.
+
+    Whether it had come to the destroy is not known, so a target that is gone is no refusal.
+    """
+    presence = await tools.client.look(intent.instance_id)
+    if presence.kind is PresenceKind.GONE:
+        return await check_destroy(intent, tools)
+    course = judged(intent, presence) or too_old(intent, tools)
+    if course is not None:
+        return course
+    loop = asyncio.get_running_loop()
+    end = loop.time() + tools.verify_deadline_seconds
+    while (awaited := in_flight(tools.fleet.get(intent.instance_id), tools)) is None:
+        if loop.time() > end:
+            return unsure(
+                "the collector ended while it drained, and its daemon does not tell what is in"
+                " flight: ask again if it is still wanted"
+            )
+        await asyncio.sleep(LOOK_SECONDS)
+    return await _drain(intent, tools, awaited)
+
+
+async def _drain(intent: Intent, tools: Tools, awaited: frozenset[str]) -> Course:
     loop = asyncio.get_running_loop()
     end = loop.time() + tools.drain_deadline_seconds
     while awaited:
@@ -35,13 +62,13 @@ async def drain_destroy(intent: Intent, tools: Tools) -> Course:
                 f" still in flight ({', '.join(sorted(awaited))})"
             )
         await asyncio.sleep(LOOK_SECONDS)
-        now = _in_flight(tools.fleet.get(intent.instance_id), tools)
+        now = in_flight(tools.fleet.get(intent.instance_id), tools)
         if now is not None:
             awaited &= now
     return await destroy(intent, tools)
 
 
-def _in_flight(watcher: Watcher | None, tools: Tools) -> frozenset[str] | None:
+def in_flight(watcher: Watcher | None, tools: Tools) -> frozenset[str] | None:
     """Return the jobs that the daemon's newest answer shows at work; `None` without one."""
     status = watcher.daemon_status if watcher is not None else None
     if status is None or status.at is None or tools.clock.now() - status.at > FRESH_SECONDS:

@@ -5,8 +5,18 @@ import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 
-from fleetui.collector import api_acts, destroy, drain, ending, restart, standing_acts
+from fleetui.collector import (
+    api_acts,
+    benchmark,
+    command_run,
+    destroy,
+    drain,
+    ending,
+    restart,
+    standing_acts,
+)
 from fleetui.collector.acts import Course, Tools, failed, refused, unsure
+from fleetui.collector.admission import Admission, Permissions
 from fleetui.collector.blast_radius import BlastRadius
 from fleetui.collector.health import HealthBoard, Part
 from fleetui.collector.publisher import Publisher
@@ -22,6 +32,7 @@ CLAIM_SECONDS = 0.5
 SETTLE_SECONDS = (0.5, 5.0)
 """First and longest pause between tries to settle."""
 SETTLE_DEADLINE_SECONDS = 120.0
+WAITING = "waiting its turn"
 AT_ONCE = 256
 """Far more than the API takes in a minute: a destroy waits here for its proof."""
 
@@ -29,8 +40,14 @@ Act = Callable[[Intent, Tools], Awaitable[Course]]
 
 ACTS: dict[Verb, tuple[str, Act, Act]] = {
     Verb.RESTART_DAEMON: ("restarting daemon", restart.restart_daemon, restart.check_restart),
+    Verb.RESTART_BENCHMARK: (
+        "restarting benchmark",
+        benchmark.restart_benchmark,
+        benchmark.check_benchmark,
+    ),
+    Verb.RUN: ("running a command", command_run.run_command, command_run.check_command),
     Verb.DESTROY: ("destroying", destroy.destroy, destroy.check_destroy),
-    Verb.DRAIN_DESTROY: ("draining", drain.drain_destroy, destroy.check_destroy),
+    Verb.DRAIN_DESTROY: ("draining", drain.drain_destroy, drain.check_drain),
     Verb.STOP: ("stopping", api_acts.set_state, api_acts.check_state),
     Verb.START: ("starting", api_acts.set_state, api_acts.check_state),
     Verb.REBOOT: ("rebooting", api_acts.reboot, api_acts.check_nothing),
@@ -71,6 +88,8 @@ class Executor:
         lease: Lease,
         tools: Tools,
         *,
+        admission: Admission,
+        permissions: Permissions,
         blast_radius: BlastRadius,
         publisher: Publisher,
         health: HealthBoard,
@@ -78,12 +97,16 @@ class Executor:
         self._store = store
         self._lease = lease
         self._tools = tools
+        self._admission = admission
+        self._permissions = permissions
         self._blast_radius = blast_radius
         self._publisher = publisher
         self._health = health
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._errands: dict[str, _Errand] = {}
+        self._held: set[int] = set()
+        """Instances with a request that waits its turn."""
         self._queued: dict[str, tuple[Intent, float]] = {}
         """Starts that wait at the API, by intent, and since when in the loop's time."""
 
@@ -104,7 +127,15 @@ class Executor:
 
     async def _claimed(self) -> tuple[Intent, ...]:
         try:
-            intents = await self._store.claim(self._lease)
+            waiting = await self._store.requested()
+            if not waiting and not self._held:
+                return ()
+            found = self._admission.sort(waiting, self._tools.clock.now())
+            for intent in found.stale:
+                await self._refuse_stale(intent)
+            self._show_held(found.held)
+            taken = [intent.intent_id for intent in found.taken]
+            intents = await self._store.claim(self._lease, taken) if taken else ()
         except FenceLostError:
             raise
         except StoreError as error:
@@ -112,6 +143,26 @@ class Executor:
             return ()
         self._health.well(Part.INTENTS)
         return intents
+
+    async def _refuse_stale(self, intent: Intent) -> None:
+        minutes = (self._tools.clock.now() - intent.created_at) / 60
+        await self._finish(
+            intent,
+            refused(
+                f"nothing was done: it was asked for {minutes:.0f} min ago, and no collector took"
+                f" it within {self._tools.expiry_seconds / 60:.0f} min (setting"
+                " request_expiry_minutes); ask again if it is still wanted"
+            ),
+        )
+
+    def _show_held(self, held: tuple[Intent, ...]) -> None:
+        """Say of rows that they wait their turn."""
+        now = {intent.instance_id: intent for intent in held}
+        for instance_id in self._held | set(now):
+            watcher = self._tools.fleet.get(instance_id)
+            if watcher is not None and (not watcher.acting or instance_id in self._held):
+                watcher.set_acting(WAITING if instance_id in now else None)
+        self._held = set(now)
 
     def _begin(self, group: asyncio.TaskGroup, intent: Intent, *, check: bool) -> None:
         errand = _Errand(intent)
@@ -150,8 +201,8 @@ class Executor:
     async def _in_turn(self, intent: Intent, *, check: bool) -> Course:
         if intent.verb is Verb.DESTROY and not check:
             # One that is refused must end nothing else.
-            course = stopped_by_protection(intent, self._tools)
-            course = course or await destroy.refusal(intent, self._tools)
+            course = self._forbidden(intent) or await destroy.refusal(intent, self._tools)
+            course = course or self._beyond_blast_radius(intent)
             if course is not None:
                 return course
             self._overtake(intent.instance_id)
@@ -162,7 +213,9 @@ class Executor:
         word, act, look = ACTS[intent.verb]
         self._show(intent, word)
         try:
-            course = None if check else self._stopped(intent)
+            course = self._forbidden_meanwhile(intent) if check else self._forbidden(intent)
+            if course is None and not check and intent.verb is not Verb.DESTROY:
+                course = self._beyond_blast_radius(intent)
             return course or await (look if check else act)(intent, self._tools)
         except Exception as error:
             log.exception("intent %s on instance %d broke", intent.verb, intent.instance_id)
@@ -170,14 +223,22 @@ class Executor:
         finally:
             self._show(intent, None)
 
-    def _stopped(self, intent: Intent) -> Course | None:
-        """Refuse what protection or the blast radius forbids."""
-        course = stopped_by_protection(intent, self._tools)
-        if course is None and intent.verb.ends_work:
-            fleet = self._health.instances
-            reason = self._blast_radius.take(self._tools.clock.now(), fleet)
-            course = refused(reason) if reason else None
-        return course
+    def _forbidden(self, intent: Intent) -> Course | None:
+        """Refuse what the asker may not, and what protection forbids."""
+        reason = self._permissions.refusal(intent)
+        return refused(reason) if reason else stopped_by_protection(intent, self._tools)
+
+    def _forbidden_meanwhile(self, intent: Intent) -> Course | None:
+        """End an earlier run's act that loses data on what was protected since."""
+        if not intent.verb.loses_data or stopped_by_protection(intent, self._tools) is None:
+            return None
+        return failed("not gone on with: the instance was protected meanwhile")
+
+    def _beyond_blast_radius(self, intent: Intent) -> Course | None:
+        if not intent.verb.ends_work:
+            return None
+        reason = self._blast_radius.take(self._tools.clock.now(), self._health.instances)
+        return refused(reason) if reason else None
 
     async def _settle_queued(self) -> None:
         """Judge queued starts by rows that were listed since."""
@@ -192,16 +253,12 @@ class Executor:
                 await self._settle(intent, course)
 
     async def _settle(self, intent: Intent, course: Course) -> None:
-        at = self._tools.clock.now()
         loop = asyncio.get_running_loop()
         end = loop.time() + SETTLE_DEADLINE_SECONDS
         pause, longest = SETTLE_SECONDS
         while True:
             try:
-                await self._store.settle(
-                    self._lease, intent.intent_id, course.state, sanitise(course.text), at
-                )
-                break
+                await self._finish(intent, course)
             except FenceLostError:
                 raise
             except StoreError as error:
@@ -212,6 +269,14 @@ class Executor:
                     return
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, longest)
+            else:
+                return
+
+    async def _finish(self, intent: Intent, course: Course) -> None:
+        at = self._tools.clock.now()
+        await self._store.settle(
+            self._lease, intent.intent_id, course.state, sanitise(course.text), at
+        )
         text = f"{intent.verb} by {intent.actor}: {course.state}: {course.text}"
         event = Event(at=at, kind="intent", text=sanitise(text), instance_id=intent.instance_id)
         self._publisher.pending.add_events([event])

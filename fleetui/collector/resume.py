@@ -41,8 +41,8 @@ class Resumed:
     remains: tuple[Remains, ...] = ()
     host_keys: dict[int, str] = field(default_factory=dict)
     standing: Standing = field(default_factory=Standing)
-    work_ended_at: tuple[float, ...] = ()
-    """When the newest acts that end work were begun."""
+    interrupted_at: tuple[tuple[bool, float], ...] = ()
+    """When the newest acts that interrupt work were begun, and whether they end it."""
     stopping: frozenset[int] = frozenset()
     """Instances whose last order of ours was a stop."""
     spent: dict[int, SpendTotal] = field(default_factory=dict)
@@ -71,10 +71,10 @@ async def load(store: CollectorStore) -> Resumed:
         tuple(remains),
         await store.host_keys(),
         standing=await store.standing(),
-        work_ended_at=tuple(
-            intent.started_at
+        interrupted_at=tuple(
+            (intent.verb.ends_work, intent.started_at)
             for intent in intents
-            if intent.verb.ends_work
+            if intent.verb.interrupts_work
             and intent.started_at is not None
             and intent.state is not IntentState.REFUSED
         ),

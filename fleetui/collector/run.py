@@ -5,12 +5,14 @@ import contextlib
 import logging
 import re
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 import httpx
 
 from fleetui.collector import lifetime, resume, tenure
 from fleetui.collector.acts import Tools
+from fleetui.collector.admission import Admission, Permissions
 from fleetui.collector.black_box import BlackBox
 from fleetui.collector.blast_radius import BlastRadius
 from fleetui.collector.fleet import Fleet
@@ -268,7 +270,11 @@ async def _start_parts(
         profile=settings.profile,
         host_keys=host_keys,
         keeper=keeper,
+        keep_answer=partial(store.keep_answer, lease),
+        answers=store.answers,
         clock=settings.clock,
+        expiry_seconds=settings.request_expiry_seconds,
+        command_seconds=settings.command_seconds,
         ask_again_seconds=settings.ask_again_seconds,
         absence_deadline_seconds=settings.absence_deadline_seconds,
         drain_deadline_seconds=settings.drain_deadline_seconds,
@@ -279,7 +285,12 @@ async def _start_parts(
         instances=settings.blast_radius_instances,
         share=settings.blast_radius_share,
         window_seconds=BLAST_WINDOW_SECONDS,
-        earlier=resumed.work_ended_at,
+        earlier=[at for ends_work, at in resumed.interrupted_at if ends_work],
+    )
+    admission = Admission(
+        per_minute=settings.acts_per_minute,
+        expiry_seconds=settings.request_expiry_seconds,
+        earlier=resumed.interrupted_at,
     )
     runner = PolicyRunner(
         store,
@@ -292,7 +303,14 @@ async def _start_parts(
         clock=settings.clock,
     )
     executor = Executor(
-        store, lease, tools, blast_radius=blast_radius, publisher=publisher, health=health
+        store,
+        lease,
+        tools,
+        admission=admission,
+        permissions=Permissions(settings.role, settings.roles),
+        blast_radius=blast_radius,
+        publisher=publisher,
+        health=health,
     )
     _start(group, "publisher", publisher.run())
     _start(group, "host keys", keeper.run())

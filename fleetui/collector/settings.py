@@ -1,10 +1,12 @@
 """What one run of the collector is given."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fleetui.domain.clock import Clock
 from fleetui.domain.policy import Policy
+from fleetui.domain.role import Role
 from fleetui.profiles.model import Profile
 from fleetui.ssh.settings import SshSettings
 from fleetui.store.log_budget import LogBudget
@@ -20,7 +22,9 @@ class CollectorSettings:
     ends. `sample_interval_seconds` is fleet time. `api_pace` scales the spacing of API calls;
     below 1 is for a simulator only. A list that began `ask_again_seconds` after a
     destroy and still has the row asks for another call; `absence_deadline_seconds` is how long
-    the proof is waited for before the target is looked at again.
+    the proof is waited for before the target is looked at again. `request_expiry_seconds` (fleet
+    time) is how old a request may be when it is first seen, and `acts_per_minute` how many that
+    interrupt work are taken within a minute (0: no bound).
     """
 
     store_path: Path
@@ -44,6 +48,11 @@ class CollectorSettings:
     policy: Policy = field(default_factory=Policy)
     blast_radius_instances: int = 10
     blast_radius_share: float = 0.2
+    acts_per_minute: int = 10
+    request_expiry_seconds: float = 900.0
+    command_seconds: float = 20.0
+    role: Role = Role.OWNER
+    roles: Mapping[str, Role] = field(default_factory=dict)
     auto: bool = False
     viewer_patience_seconds: float = 60.0
     standby_seconds: float | None = None

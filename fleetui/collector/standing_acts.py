@@ -5,7 +5,14 @@ from fleetui.domain.intent import Intent, Verb
 from fleetui.domain.standing import Mark
 
 UNTOUCHED = frozenset(
-    {Verb.PROTECT, Verb.UNPROTECT, Verb.BLACKLIST, Verb.UNBLACKLIST, Verb.ACCEPT_HOST_KEY}
+    {
+        Verb.PROTECT,
+        Verb.UNPROTECT,
+        Verb.BLACKLIST,
+        Verb.UNBLACKLIST,
+        Verb.ACCEPT_HOST_KEY,
+        Verb.RUN,
+    }
 )
 """Verbs that do nothing to the instance itself, so that protection does not stop them."""
 

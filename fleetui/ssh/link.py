@@ -119,8 +119,9 @@ class HostLink:
         timeout: float,  # noqa: ASYNC109 - the caller's limit is part of the order
         *,
         limit: int = OUTPUT_LIMIT,
+        stop_at: int | None = None,
     ) -> ScriptResult:
-        """Run a shell script on the live connection.
+        """Run a shell script on the live connection; see `script_run.run_script`.
 
         Raises:
             ConnectionError: there is no connection, or it was lost meanwhile.
@@ -128,7 +129,7 @@ class HostLink:
         """
         if self._connection is None:
             raise ConnectionError("no SSH connection")
-        return await run_script(self._connection, script, timeout, limit=limit)
+        return await run_script(self._connection, script, timeout, limit=limit, stop_at=stop_at)
 
     async def read_older(self, path: str, *, end: int, size: int) -> bytes:
         """Read up to `size` bytes before `end` of a followed file's present generation.

@@ -36,8 +36,11 @@ async def run_script(
     seconds: float,
     *,
     limit: int = OUTPUT_LIMIT,
+    stop_at: int | None = None,
 ) -> ScriptResult:
     """Run `script` by the login shell; of its output the last `limit` bytes are kept.
+
+    With `stop_at` it is ended once it wrote more than so many bytes; the first ones are kept.
 
     Raises:
         ConnectionError: the connection was lost or the host refused to run it.
@@ -48,6 +51,9 @@ async def run_script(
         async with asyncio.timeout(seconds), running(connection, script) as stream:
             while data := await stream.read():
                 output += data
+                if stop_at is not None and len(output) > stop_at:
+                    del output[stop_at:]
+                    break
                 del output[:-limit]
     except TimeoutError as error:
         raise ScriptTimeoutError(output.decode("utf-8", "replace")) from error

@@ -12,15 +12,15 @@ import subprocess
 import threading
 import uuid
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from fleetui.collector.script_words import words_of
+from fleetui.profiles.loader import load
 from terminal import alive, wait_until
 
-SCRIPT = files("fleetui.profiles").joinpath("restart_daemon.sh").read_text("utf-8")
+SCRIPT = load("cuzk").actions["restart_daemon"].script
 
 
 class Bench:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import asyncssh
 import pytest
 
+from fleetui.profiles.loader import load
 from fleetui.simulator.hosts.host import Host
 from fleetui.simulator.hosts.ssh_server import SshServer
 from pretend_host import BORN, HandClock
@@ -206,7 +207,7 @@ async def test_the_restart_script_gives_a_new_daemon(stage: Stage) -> None:
     mover = asyncio.create_task(move_time())
     try:
         async with stage.connected() as connection:
-            text = resources.files("fleetui").joinpath("profiles/restart_daemon.sh").read_text()
+            text = load("cuzk").actions["restart_daemon"].script
             done = await connection.run(text, timeout=LIMIT)
     finally:
         mover.cancel()

@@ -40,14 +40,13 @@ class _Batch:
 
 
 class Benchmark:
-    """One run of benchmark.sh; leaves `workload.bench_rate`, None after a failure."""
+    """One run of benchmark.sh, as the process that runs it."""
 
-    def __init__(self, workload: "Workload", parent: Process) -> None:
+    def __init__(self, workload: "Workload", script: Process) -> None:
         self._workload = workload
         self._machine = workload.machine
         self._plan = workload.plan
-        self._parent = parent
-        self._script: Process | None = None
+        self._script = script
         self._daemon: Daemon | None = None
 
     def _raw(self, text: str) -> None:
@@ -60,13 +59,13 @@ class Benchmark:
         )
 
     def run(self) -> Script:
-        """Run it as a child of the entrypoint."""
-        machine = self._machine
-        script = machine.spawn(
-            ["/bin/bash", "/usr/local/bin/benchmark.sh"], _idle, parent=self._parent.pid, output=LOG
-        )
-        script.wait_channel = "do_wait"
-        self._script = script
+        """Run it; leaves `workload.bench_rate`, None after a failure or when it is killed."""
+        self._workload.bench_rate = None
+        self._script.wait_channel = "do_wait"
+        daemon = self._workload.daemon
+        if daemon is not None and daemon.alive:
+            # Its `start_daemon` ends an existing one first.
+            self._machine.end(daemon.process, 143)
         try:
             yield from self._download()
             yield from self._warmup()
@@ -74,8 +73,8 @@ class Benchmark:
         except _FailedError:
             self._workload.bench_rate = None
         if self._daemon is not None and self._daemon.alive:
-            machine.end(self._daemon.process, 143)
-        machine.end(script, 0 if self._workload.bench_rate is not None else 1)
+            self._machine.end(self._daemon.process, 143)
+        self._machine.end(self._script, 0 if self._workload.bench_rate is not None else 1)
 
     def _download(self) -> Script:
         machine, plan = self._machine, self._plan
@@ -113,7 +112,7 @@ class Benchmark:
 
     def _start_daemon(self, options: DaemonOptions) -> Script:
         self._config(options.workers)
-        parent = (self._script or self._parent).pid
+        parent = self._script.pid
         self._daemon = self._workload.spawn_daemon(parent, DAEMON_LOG, CONFIG, options)
         yield (self._daemon.ready, 300.0)
 
@@ -160,7 +159,7 @@ class Benchmark:
         client = machine.spawn(
             ["cuzk-bench", "single", "-t", "porep", "--c1", C1_PATH],
             _idle,
-            parent=self._script.pid if self._script else 1,
+            parent=self._script.pid,
             output=LOG,
         )
         client.state = "Sl"
@@ -195,7 +194,7 @@ class Benchmark:
             # It did not wait for the old one, which keeps its port.
             self._config(plan.partition_workers)
             second = self._workload.spawn_daemon(
-                (self._script or self._parent).pid,
+                self._script.pid,
                 DAEMON_LOG,
                 CONFIG,
                 DaemonOptions(era=plan.era, workers=plan.partition_workers),
@@ -235,7 +234,7 @@ class Benchmark:
                 str(width),
             ],
             _idle,
-            parent=self._script.pid if self._script else 1,
+            parent=self._script.pid,
             output=LOG,
         )
         client.state = "Sl"

@@ -3,7 +3,7 @@
 import random as random_module
 from collections.abc import Generator
 
-from fleetui.simulator.hosts.benchmark import Benchmark
+from fleetui.simulator.hosts.benchmark import LOG, Benchmark
 from fleetui.simulator.hosts.curio import Curio
 from fleetui.simulator.hosts.daemon import PCE_BYTES, PCE_PATH, Daemon, DaemonOptions, uuids
 from fleetui.simulator.hosts.engine import Script, Signal, Step
@@ -13,6 +13,7 @@ from fleetui.simulator.hosts.parameters import FOLDER
 from fleetui.simulator.hosts.plan import Plan
 from fleetui.simulator.hosts.tracing import entrypoint
 
+BENCHMARK = "/usr/local/bin/benchmark.sh"
 RUN_LOG = "/tmp/cuzk.log"  # noqa: S108 - a path on a pretend host
 SETUP_LOGS = ("/var/log/entrypoint.log", "/tmp/setup.log")  # noqa: S108 - the same
 
@@ -28,7 +29,11 @@ class Workload:
         self.uuids = uuids(machine.random)
         self.bench_rate: float | None = None
         self.running = False
-        machine.programs = {"cuzk-daemon": self.daemon_program}
+        machine.programs = {
+            "cuzk-daemon": self.daemon_program,
+            BENCHMARK.rpartition("/")[2]: self.benchmark_program,
+        }
+        machine.files.write(BENCHMARK, b"#!/bin/bash\n# PoRep C2 benchmark for cuzk\n")
 
     def say(self, data: bytes) -> None:
         """Add bytes to the entrypoint's log and its copy."""
@@ -55,6 +60,10 @@ class Workload:
         daemon = Daemon(self.machine, process, self.options())
         self._serves(daemon)
         yield from daemon.run()
+
+    def benchmark_program(self, process: Process) -> Script:
+        """What runs when the entrypoint or anybody else starts `benchmark.sh`."""
+        yield from Benchmark(self, process).run()
 
     def options(self) -> DaemonOptions:
         """Return how a daemon without a scripted fate behaves here."""
@@ -133,8 +142,10 @@ class Workload:
 
     def _benchmark(self, process: Process) -> Generator[Step, object, bool]:
         plan = self.plan
-        bench = Benchmark(self, process)
-        yield from bench.run()
+        script = self.machine.spawn(
+            ["/bin/bash", BENCHMARK], self.benchmark_program, parent=process.pid, output=LOG
+        )
+        yield script.ended
         rate = self.bench_rate
         if rate is None:
             if plan.after_failure == "wait":

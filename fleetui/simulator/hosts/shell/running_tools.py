@@ -86,6 +86,8 @@ async def run_shell(call: Call) -> int:
         child.name = args[2] if len(args) > 2 else child.name
         child.positional = args[3:]
         return await child.run_text(text)
+    if args and call.machine.has_program(args[0].rsplit("/", 1)[-1]):
+        return await call.shell.execute(args, call.environment)
     if args and args[0] != "-s":
         path = call.path(args[0])
         if not call.machine.files.exists(path):
