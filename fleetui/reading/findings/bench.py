@@ -74,12 +74,23 @@ def _rate(clues: Clues) -> Iterator[Finding]:
 def _failed(clues: Clues) -> Iterator[Finding]:
     facts = clues.facts("bench_script_failed")
     restarted = _failed_and_restarted(clues)
+    if facts and _is_over(clues, facts[-1]):
+        yield make(
+            "bench_script_failed",
+            facts=facts,
+            severity=Severity.INFO,
+            confidence=0.5,
+            over=True,
+            summary="An earlier run of the benchmark failed; the work has gone on since",
+        )
+        return
     if restarted is not None:
         yield make(
             "bench_script_failed",
             facts=facts,
             evidence=[restarted.evidence] if restarted.evidence is not None and not facts else [],
             confidence=0.8,
+            severity=Severity.WARNING if _proved_since(clues, restarted) else None,
             summary=f"The benchmark failed in {restarted.stage} and nothing runs it again: the "
             "restarted daemon serves, but no client is left to use it",
             advice="Reboot the instance, which runs the entrypoint and its benchmark again, or "
@@ -112,6 +123,14 @@ def _failed(clues: Clues) -> Iterator[Finding]:
     )
 
 
+def _is_over(clues: Clues, failure: Fact) -> bool:
+    """Whether the benchmark was run again or proofs are made for the fleet since it failed."""
+    if clues.followed(failure, "mark.bench_start") is not None:
+        return True
+    proved = clues.followed(failure, "mark.proof_passed", "mark.throughput")
+    return clues.case.stage is Stage.RUNNING and proved is not None
+
+
 def _failed_and_restarted(clues: Clues) -> StageSpan | None:
     """Return the failed stage that a restart of the daemon has left the instance in."""
     spans = clues.case.spans
@@ -119,6 +138,12 @@ def _failed_and_restarted(clues: Clues) -> StageSpan | None:
     if present is None or present is spans[-1] or present.outcome is not Outcome.FAILED:
         return None
     return present
+
+
+def _proved_since(clues: Clues, failed: StageSpan) -> bool:
+    ended = failed.ended_at
+    proofs = clues.rule("mark.proof_passed")
+    return ended is not None and any((fact.at or 0.0) > ended for fact in proofs)
 
 
 def _last_words(clues: Clues) -> list[Evidence]:
@@ -171,6 +196,8 @@ def _overdue(clues: Clues) -> Iterator[Finding]:
         if span.stage is Stage.C1_DOWNLOAD and span.started_at is not None
     ]
     begun = max(begins) if begins else min(starts, default=None)
+    if not begins and not _is_benchmark(clues):
+        return
     if begun is None or case.now - begun <= limit:
         return
     if any(
@@ -184,4 +211,14 @@ def _overdue(clues: Clues) -> Iterator[Finding]:
         confidence=0.8,
         summary=f"The benchmark has been running for {minutes:.0f} minutes, past its limit of "
         f"{limit / 60:.0f}",
+    )
+
+
+def _is_benchmark(clues: Clues) -> bool:
+    """Whether anything but a daemon shows that a benchmark runs."""
+    stages = {span.stage for span in clues.case.spans}
+    return (
+        bool(stages & {Stage.WARMUP, Stage.BENCH})
+        or bool(clues.rule("mark.bench_start"))
+        or clues.tail("bench") is not None
     )

@@ -73,6 +73,16 @@ class Clues:
         later = [other for other in self.rule(*names) if is_after(other, fact)]
         return min(later, key=_moment) if later else None
 
+    def served_after(self, fact: Fact) -> Fact | None:
+        """Return the `ready` line of a daemon that was started after `fact` and kept its port."""
+        started = [one for one in self.rule("mark.daemon_starting") if is_after(one, fact)]
+        if not started:
+            return None
+        ready = self.followed(max(started, key=_moment), "mark.daemon_ready")
+        if ready is None or self.followed(ready, "daemon_port_in_use.text") is not None:
+            return None
+        return ready
+
     def severity_after_recovery(self, category: str, facts: Sequence[Fact]) -> Severity | None:
         """Return the lowered severity when good proofs came after the last of `facts`.
 
@@ -191,7 +201,7 @@ def make(
     action.
     """
     word = CATEGORIES[category]
-    proofs = (*(proof_of(fact) for fact in first_and_last(facts)), *evidence)
+    proofs = distinct((*(proof_of(fact) for fact in first_and_last(facts)), *evidence))
     if summary is None:
         shown = f": {quote(proofs[0].text)}" if proofs else "."
         summary = word.summary + shown
@@ -210,6 +220,15 @@ def make(
         action=action or (None if over else word.action),
         over=over,
     )
+
+
+def distinct(proofs: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Return the evidence in its order, each line of a file once."""
+    unique: dict[tuple[str, int | None, int | str], Evidence] = {}
+    for one in proofs:
+        place = one.text if one.line is None else one.line
+        unique.setdefault((one.source, one.generation, place), one)
+    return tuple(unique.values())
 
 
 def first_and_last(facts: Sequence[Fact], limit: int = 4) -> list[Fact]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from fleetui.domain.finding import Evidence, Finding
+from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.stage import Stage
 from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import DAEMON, Clues, make, proof_of, quote, remark
@@ -11,6 +11,8 @@ from fleetui.reading.findings.clues import DAEMON, Clues, make, proof_of, quote,
 _START_LIMIT_SECONDS = 600.0
 """Where the profile has no limit of its own for the stage."""
 _WHOLE_SRS_GIB = 44.0
+_SERVING = ("mark.daemon_ready", "mark.request", "mark.proof_passed")
+"""Marks of a daemon that serves: its own word may be missing from what was read."""
 
 
 def look(clues: Clues) -> Iterator[Finding]:
@@ -37,6 +39,20 @@ def _port(clues: Clues) -> Iterator[Finding]:
         None,
     )
     held = f" {address}" if address else ""
+    served = clues.served_after(max(facts, key=lambda fact: (fact.generation, fact.line)))
+    if served is not None:
+        yield make(
+            "daemon_port_in_use",
+            facts=[facts[0]],
+            evidence=[proof_of(served)],
+            count=clues.count("daemon_port_in_use"),
+            severity=Severity.INFO,
+            confidence=0.6,
+            over=True,
+            summary=f"A daemon could not bind its address{held} because another process held it; "
+            "one that was started later serves",
+        )
+        return
     truth = "; the `ready` line just before is false" if false_ready else ""
     yield make(
         "daemon_port_in_use",
@@ -88,7 +104,7 @@ def _not_ready(clues: Clues) -> Iterator[Finding]:
             advice="End it with SIGTERM or SIGKILL, wait until it is gone, then start it again.",
         )
     start = clues.last("mark.daemon_starting")
-    if start is None or said or clues.followed(start, "mark.daemon_ready") is not None:
+    if start is None or said or clues.followed(start, *_SERVING) is not None:
         return
     waited = None if start.at is None else clues.case.now - start.at
     failed = clues.facts("bench_script_failed")

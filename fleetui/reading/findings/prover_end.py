@@ -104,7 +104,9 @@ def _prover_lost(clues: Clues, lost: Sequence[Fact]) -> Finding:
         evidence += [proof_of(fact) for fact in _last_words(clues, started)]
         served = clues.followed(started, "mark.daemon_ready")
         asked = asked_after(clues, lost[-1].at, started.at)
-        if served is not None and asked is not None:
+        proved = clues.followed(served, "mark.proof_passed") if served is not None else None
+        if served is not None and (asked is not None or proved is not None):
+            again = "started again" if asked is None else f"restarted on request {_hour(asked)}"
             return make(
                 "prover_lost",
                 facts=lost[:3],
@@ -113,8 +115,7 @@ def _prover_lost(clues: Clues, lost: Sequence[Fact]) -> Finding:
                 severity=clues.severity_after_recovery("prover_lost", lost) or Severity.WARNING,
                 over=True,
                 summary=f"The daemon went away without a word {doing}: lost "
-                f"{_hour(lost[-1].at)}, restarted on request {_hour(asked)}, serves since "
-                f"{_hour(served.at)}",
+                f"{_hour(lost[-1].at)}, {again}, serves since {_hour(served.at)}",
                 advice="The daemon serves again; look for the kill before it is given new work.",
             )
     elif tail is not None:

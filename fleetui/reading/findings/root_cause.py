@@ -6,7 +6,7 @@ import msgspec
 
 from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.stage import Stage
-from fleetui.reading.findings.clues import EVIDENCE_LIMIT
+from fleetui.reading.findings.clues import EVIDENCE_LIMIT, distinct
 from fleetui.reading.findings.vocabulary import CATEGORIES, explains
 
 _SURE_ENOUGH = 0.5
@@ -113,11 +113,4 @@ def _shown(echo: Finding) -> int:
 
 
 def _joined(*groups: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    seen: set[tuple[str, int | None, int | None, str]] = set()
-    joined: list[Evidence] = []
-    for evidence in (one for group in groups for one in group):
-        key = (evidence.source, evidence.generation, evidence.line, evidence.text)
-        if key not in seen:
-            seen.add(key)
-            joined.append(evidence)
-    return tuple(joined[: EVIDENCE_LIMIT * 2])
+    return distinct(one for group in groups for one in group)[: EVIDENCE_LIMIT * 2]
