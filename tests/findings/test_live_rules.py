@@ -182,8 +182,6 @@ def test_deadline_at_this_pace() -> None:
     findings = diagnose(case(Stage.PARAM_FETCH, spans=spans, progress=slow))
     assert first(findings) == "stage_deadline_risk"
     assert "150 minutes" in findings[0].summary
-    early = msgspec.structs.replace(slow, done=1e9)
-    assert diagnose(case(Stage.PARAM_FETCH, spans=spans, progress=early)) == ()
 
 
 def test_new_card_with_an_old_driver_is_warned_of() -> None:
@@ -500,8 +498,70 @@ def test_a_risk_says_when_it_will_bite() -> None:
     slow = Progress(
         what=SafeText("parameters"), done=40e9, total=143e9, unit="B", eta_seconds=8000.0
     )
-    (late,) = diagnose(case(Stage.PARAM_FETCH, spans=spans, progress=slow))
+    setup = (tail("setup", "[#e55c76 12GiB/44GiB(27%)]", 1.0),)
+    (late,) = diagnose(case(Stage.PARAM_FETCH, spans=spans, progress=slow, tails=setup))
     assert "reached in 40 min" in late.summary
+    assert [proof.source for proof in late.evidence] == ["progress", "/tmp/setup.log"]
+
+
+def test_a_pace_that_never_shows_a_tenth_is_warned_of_all_the_same() -> None:
+    crawling = Progress(
+        what=SafeText("parameters"), done=2e9, total=143e9, unit="B", eta_seconds=70_000.0
+    )
+    spans = (StageSpan(stage=Stage.PARAM_FETCH, started_at=NOW - 1000),)
+    (late,) = diagnose(case(Stage.PARAM_FETCH, spans=spans, progress=crawling))
+    assert (late.category, late.severity) == ("stage_deadline_risk", Severity.WARNING)
+    first_minutes = (StageSpan(stage=Stage.PARAM_FETCH, started_at=NOW - 300),)
+    assert diagnose(case(Stage.PARAM_FETCH, spans=first_minutes, progress=crawling)) == ()
+
+
+def test_a_benchmark_that_cannot_end_in_time_is_told_at_the_pace_seen() -> None:
+    spans = (
+        StageSpan(stage=Stage.C1_DOWNLOAD, started_at=NOW - 1500),
+        StageSpan(stage=Stage.BENCH, started_at=NOW - 900),
+    )
+    slow = Progress(
+        what=SafeText("proofs"), done=3.0, total=12.0, unit="proofs", eta_seconds=2700.0,
+        eta_low_seconds=2500.0,
+    )  # fmt: skip
+    bench = (tail("bench", "proof 3 done", 5.0),)
+    live = {"spans": spans, "probe": BUSY, "tails": bench}
+    (late,) = diagnose(case(Stage.BENCH, progress=slow, **live))
+    assert late.category == "stage_deadline_risk"
+    assert "needs 67 minutes; its limit is 45, reached in 20 min" in late.summary
+    assert [proof.source for proof in late.evidence] == ["progress", "/tmp/bench.log"]
+    quick = msgspec.structs.replace(slow, eta_low_seconds=1000.0)
+    assert diagnose(case(Stage.BENCH, progress=quick, **live)) == ()
+
+
+def test_a_first_warmup_with_few_workers_tells_of_those_to_come() -> None:
+    line = "Starting benchmark (proofs=12 concurrency=3 partition_workers=16)"
+    setup = msgspec.structs.replace(
+        fact("setup.bench_start", 90.0, kind="setup"), text=sanitise(line)
+    )
+    facts = (setup, fact("mark.workers", workers="4"))
+    probe = msgspec.structs.replace(BUSY, memory_max_bytes=256 * GIB)
+    warmup = case(Stage.WARMUP, era="O", facts=facts, probe=probe)
+    (risk,) = diagnose(warmup)
+    assert risk.category == "memory_overcommit_risk"
+    assert "16 partition workers, about 389 GiB" in risk.summary
+    assert "once the daemon is restarted" in risk.summary
+    assert risk.evidence[0].text == line
+    enough = msgspec.structs.replace(probe, memory_max_bytes=400 * GIB)
+    assert diagnose(msgspec.structs.replace(warmup, probe=enough)) == ()
+    later = msgspec.structs.replace(warmup, stage=Stage.RUNNING)
+    assert diagnose(later) == ()
+
+
+def test_where_the_cgroup_tells_no_limit_the_rows_counts() -> None:
+    rented = Instance(instance_id=1, actual_status=sanitise("running"), mem_limit_gb=137.4)
+    facts = (fact("mark.workers", workers="16"),)
+    bench = case(Stage.BENCH, era="O", facts=facts, probe=BUSY, instance=rented)
+    (risk,) = diagnose(bench)
+    assert "may have 128 GiB" in risk.summary
+    assert risk.evidence[1].source == "vast"
+    odd = msgspec.structs.replace(rented, mem_limit_gb=0.2)
+    assert diagnose(msgspec.structs.replace(bench, instance=odd)) == ()
 
 
 def test_a_card_too_small_for_a_proof_is_warned_of_and_blamed_for_nothing() -> None:

@@ -1,12 +1,14 @@
 """What is not broken yet: memory, disk, deadline, cards, and siblings that differ."""
 
+import re
 from collections.abc import Iterator
 
-from fleetui.domain.finding import Finding, Severity
+from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.stage import Stage
+from fleetui.domain.stream import Fact
 from fleetui.reading.case import Case
 from fleetui.reading.figures import figure
-from fleetui.reading.findings.clues import Clues, make, proof_of, remark
+from fleetui.reading.findings.clues import Clues, make, proof_of, remark, tail_proof
 from fleetui.reading.findings.siblings import shown
 
 GIB = 1 << 30
@@ -17,6 +19,9 @@ _WORKER_GIB = 20.0
 _PARAMS_GIB = 133.0
 _PCE_GIB = 25.7
 _FIRST_FRACTION = 0.1
+_LEAST_MEMORY_GB = 1.0
+"""The row's unit is not documented for all; what is less than this is no container's limit."""
+_PLANNED = re.compile(r"\bpartition_workers=(\d{1,4})\b|\b(\d{1,4}) partition workers")
 # Cards of 16 GB show some hundred MiB less (facts: cuzk.md section 8, mode 6).
 _LEAST_CARD_MIB = 15_500.0
 _BEFORE_PARAMS = frozenset({Stage.BOOT, Stage.PARAM_FETCH})
@@ -37,16 +42,17 @@ def look(clues: Clues) -> Iterator[Finding]:
 
 def _memory(clues: Clues) -> Iterator[Finding]:
     said = clues.facts("memory_overcommit_risk")
-    probe = clues.case.probe
-    limit = probe.memory_max_bytes if probe is not None else None
-    if limit is None:
+    allowed = _memory_limit(clues.case)
+    if allowed is None:
         if said:
             yield make("memory_overcommit_risk", facts=said, confidence=0.6)
         return
+    limit, proof = allowed
     budget = clues.last("mark.budget")
     workers = clues.last("mark.workers", "mark.restart_daemon")
     need: float | None = None
     what = ""
+    when = _when_memory_runs_out(clues.case)
     if budget is not None and budget.fields.get("gib"):
         need = figure(budget.fields["gib"], 0.0)
         what = f"its budget of {need:.0f} GiB"
@@ -55,6 +61,11 @@ def _memory(clues: Clues) -> Iterator[Finding]:
         what = f"its budget of {need:.0f} GiB"
     elif workers is not None and clues.case.era != "N" and workers.fields.get("workers"):
         count = figure(workers.fields["workers"], 0.0)
+        planned = _planned_workers(clues)
+        if planned is not None and planned[0] > count:
+            # A first warmup runs with fewer workers on purpose (facts: cuzk.md section 5).
+            count, workers = planned
+            when = "in the benchmark, once the daemon is restarted with all of them"
         need = _BASE_GIB + _WORKER_GIB * count
         what = f"{count:.0f} partition workers, about {need:.0f} GiB at the peak"
     if need is None or need * GIB <= limit:
@@ -63,17 +74,32 @@ def _memory(clues: Clues) -> Iterator[Finding]:
     yield make(
         "memory_overcommit_risk",
         facts=[*([line] if line is not None else []), *said[:1]],
-        evidence=[
-            remark(
-                "probe:cgroup.memory.max",
-                f"{limit / GIB:.0f} GiB",
-                probe.at if probe is not None else None,
-            )
-        ],
+        evidence=[proof],
         confidence=0.7,
         summary=f"The daemon may use {what}, but the container may have {limit / GIB:.0f} GiB: the "
-        f"kernel kills it {_when_memory_runs_out(clues.case)}",
+        f"kernel kills it {when}",
     )
+
+
+def _memory_limit(case: Case) -> tuple[float, Evidence] | None:
+    """Return the container's memory in bytes: by its own cgroup, else by the row."""
+    probe = case.probe
+    if probe is not None and probe.memory_max_bytes is not None:
+        limit = float(probe.memory_max_bytes)
+        return limit, remark("probe:cgroup.memory.max", f"{limit / GIB:.0f} GiB", probe.at)
+    told = case.instance.mem_limit_gb if case.instance is not None else None
+    if not told or told < _LEAST_MEMORY_GB:
+        return None
+    return told * 1e9, remark("vast", f"mem_limit {told:.1f} GB")
+
+
+def _planned_workers(clues: Clues) -> tuple[float, Fact] | None:
+    """Return how many partition workers the benchmark under way will come to have."""
+    start = clues.last("setup.bench_start")
+    match = _PLANNED.search(start.text) if start is not None else None
+    if start is None or match is None or clues.case.stage not in _BENCH:
+        return None
+    return float(match[1] or match[2]), start
 
 
 def _disk(clues: Clues) -> Iterator[Finding]:
@@ -139,9 +165,6 @@ def _deadline(clues: Clues) -> Iterator[Finding]:
     in_fetch = case.stage is Stage.PARAM_FETCH
     if not in_fetch and case.stage not in _BENCH:
         return
-    # A first proof or megabyte is no pace yet.
-    if (progress.fraction or 0.0) < _FIRST_FRACTION:
-        return
     limit = case.stage_limits.get(Stage.PARAM_FETCH if in_fetch else Stage.BENCH)
     stages = _BEFORE_PARAMS if in_fetch else _BENCH
     starts = [
@@ -151,18 +174,29 @@ def _deadline(clues: Clues) -> Iterator[Finding]:
     ]
     if not starts or limit is None:
         return
+    # A first proof or megabyte is no pace yet, unless it took long.
+    spent = case.now - min(starts)
+    if (progress.fraction or 0.0) < _FIRST_FRACTION and spent < _FIRST_FRACTION * limit:
+        return
     # The friendlier end of the estimate: warn only when even that is too late.
     eta = progress.eta_low_seconds or progress.eta_seconds
-    whole = case.now - min(starts) + eta
+    whole = spent + eta
     if whole <= limit:
         return
     yield make(
         "stage_deadline_risk",
-        evidence=[remark("status", f"{progress.what}: {progress.done:.0f} {progress.unit} done")],
+        evidence=[
+            remark("progress", f"{progress.what}: {_amount(progress.done, progress.unit)} done"),
+            *([tail_proof(tail)] if (tail := clues.tail("setup" if in_fetch else "bench")) else []),
+        ],
         confidence=0.6,
         summary=f"At this pace {case.stage} needs {whole / 60:.0f} minutes; its limit is "
         f"{limit / 60:.0f}, {_reached_in(min(starts) + limit - case.now)}",
     )
+
+
+def _amount(done: float, unit: str) -> str:
+    return f"{done / GIB:.1f} GiB" if unit == "B" else f"{done:.0f} {unit}"
 
 
 def _reached_in(seconds: float) -> str:
