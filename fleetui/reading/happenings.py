@@ -1,14 +1,19 @@
 """What a matched line makes happen in an instance's life."""
 
 import re
+from collections.abc import Iterator, Sequence
 
+from fleetui.domain.host import DaemonStatus, Pipeline
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
 from fleetui.profiles.model import Rule
 from fleetui.reading.figures import figure
-from fleetui.reading.stages import Happening
+from fleetui.reading.stage_event import Happening
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_SETTLED_SECONDS = 30.0
+"""A daemon that answers for so long was not kept from its port (facts: cuzk.md section 1.6)."""
+
 _BEFORE_WORK = frozenset({Stage.PARAMS_DONE})
 _STARTING = frozenset({Stage.DAEMON_START, Stage.DAEMON_RESTART})
 _PROVING = frozenset({Stage.WARMUP, Stage.BENCH})
@@ -34,6 +39,25 @@ FREQUENT = _JOB | {
 """Signals of lines that come in crowds; one of a kind in a row is enough."""
 
 
+def job_happening(job_id: str) -> Happening:
+    """Return what a job with this id proves; the benchmark's client names its jobs by UUID."""
+    is_benchmark = _UUID.match(job_id) is not None
+    return Happening.BENCHMARK_JOB if is_benchmark else Happening.FLEET_JOB
+
+
+def served_happenings(
+    status: DaemonStatus, running: Sequence[Pipeline]
+) -> Iterator[tuple[Happening, str]]:
+    """Tell what one answer of the daemon proves, with the benchmark's job that proves it."""
+    if status.uptime_secs >= _SETTLED_SECONDS:
+        yield Happening.DAEMON_READY, ""
+    for pipeline in running:
+        happening = job_happening(pipeline.job_id)
+        yield happening, pipeline.job_id if happening is Happening.BENCHMARK_JOB else ""
+    if status.counters.total_completed:
+        yield Happening.PROVED, ""
+
+
 def happening_of(rule: Rule, fact: Fact) -> tuple[Happening, Stage | None, frozenset[Stage]] | None:
     """Return the happening, the stage that it proves, and the stages that a failure can end."""
     none: frozenset[Stage] = frozenset()
@@ -49,8 +73,7 @@ def happening_of(rule: Rule, fact: Fact) -> tuple[Happening, Stage | None, froze
         case "params_failed":
             return Happening.PARAMS_FAILED, None, none
         case signal if signal in _JOB:
-            is_benchmark = _UUID.match(fact.fields.get("job", "")) is not None
-            return (Happening.BENCHMARK_JOB if is_benchmark else Happening.FLEET_JOB), None, none
+            return job_happening(fact.fields.get("job", "")), None, none
         case "single_result" if fact.fields.get("status", "").upper() != "COMPLETED":
             return Happening.FAILED, None, frozenset({Stage.WARMUP})
         case "batch_summary" if fact.fields.get("completed") == "0":

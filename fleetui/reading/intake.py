@@ -1,20 +1,24 @@
 """What the log files of one instance tell: chunks to facts, happenings and work."""
 
+from collections import deque
 from collections.abc import Callable
 
 from fleetui.domain.finding import Evidence
+from fleetui.domain.host import DaemonStatus, Pipeline
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact, LogChunk
 from fleetui.domain.text import SafeText
 from fleetui.logs.matcher import Matcher
 from fleetui.profiles.model import Profile, Rule
 from fleetui.reading.case import StreamTail
+from fleetui.reading.daemon_starts import SLACK_SECONDS
 from fleetui.reading.facts import Facts
 from fleetui.reading.figures import figure
-from fleetui.reading.happenings import FREQUENT, happening_of
+from fleetui.reading.happenings import FREQUENT, happening_of, served_happenings
 from fleetui.reading.progress import Work
 from fleetui.reading.skew import LONGEST_FIRST_SECONDS, Skew
-from fleetui.reading.stages import Happening, StageEvent, StageMachine
+from fleetui.reading.stage_event import Happening, StageEvent
+from fleetui.reading.stages import StageMachine
 from fleetui.reading.streams import Arrival, StreamReader
 
 _MOST_STREAMS = 64
@@ -49,6 +53,8 @@ class Intake:
         self.skew = Skew()
         self._came_at = 0.0
         self._is_ahead = False
+        self._jobs: deque[str] = deque(maxlen=64)
+        self._served: tuple[float, frozenset[Happening]] = (0.0, frozenset())
         self._unmeasured: dict[str, StreamReader] = {}
 
     def feed(self, chunk: LogChunk, kind: str) -> None:
@@ -71,6 +77,36 @@ class Intake:
         self._read(stream, arrivals)
         if stream.last_stamp is not None and path in self._guessed:
             self._place_guesses(path, stream)
+
+    def take_status(self, status: DaemonStatus, running: tuple[Pipeline, ...]) -> None:
+        """Take what the daemon's own answer proves of the stage: that it serves, and for whom.
+
+        Each is said once a daemon; `running` are the jobs that are really under way.
+        """
+        if status.at is None:
+            return
+        since = status.at - status.uptime_secs
+        known_since, said = self._served
+        if abs(since - known_since) > SLACK_SECONDS:
+            said = frozenset()
+        for happening, job in served_happenings(status, running):
+            if happening in said:
+                continue
+            said |= {happening}
+            self._order += 1
+            done = status.counters.total_completed
+            text = f"up {status.uptime_secs:.0f} s, {done} proofs done, {len(running)} under way"
+            self.stages.add(
+                StageEvent(
+                    at=status.at,
+                    order=self._order,
+                    happening=happening,
+                    job=job,
+                    daemon_since=since,
+                    evidence=Evidence(source="status", text=SafeText(text), at=status.at),
+                )
+            )
+        self._served = (since, said)
 
     def measure(self) -> None:
         """Measure the host's clock by what came last.
@@ -96,6 +132,15 @@ class Intake:
         """Return the ends of all streams."""
         tails = (stream.tail() for stream in self._streams.values())
         return tuple(tail for tail in tails if tail is not None)
+
+    def known_since(self, kind: str) -> float | None:
+        """Return since when everything of the files of a kind was read; `None` for ever."""
+        streams = [stream for stream in self._streams.values() if stream.kind == kind]
+        moments = [stream.known_since for stream in streams]
+        return max(
+            (moment + self.skew.correction for moment in moments if moment is not None),
+            default=None,
+        )
 
     def newest(self) -> StreamReader | None:
         """Return the stream that grew last."""
@@ -222,9 +267,14 @@ class Intake:
         if event is None:
             return
         happening, stage, stages = event
-        if signal in FREQUENT and self._last_event.get(stream.path) == (happening, stage):
+        job = fact.fields.get("job", "") if happening is Happening.BENCHMARK_JOB else ""
+        is_known = not job or job in self._jobs
+        if not is_known:
+            self._jobs.append(job)
+        is_same = self._last_event.get(stream.path) == (happening, stage)
+        if signal in FREQUENT and is_same and is_known:
             return
-        self._happen(stream, fact, happening, stage, stages, is_guess=arrival.is_guess)
+        self._happen(stream, fact, happening, stage, stages, is_guess=arrival.is_guess, job=job)
 
     def _happen(
         self,
@@ -235,6 +285,7 @@ class Intake:
         stages: frozenset[Stage] = frozenset(),
         *,
         is_guess: bool = False,
+        job: str = "",
     ) -> None:
         self._order += 1
         self._last_event[stream.path] = (happening, stage)
@@ -251,6 +302,7 @@ class Intake:
                 happening=happening,
                 stage=stage,
                 stages=stages,
+                job=job,
                 evidence=Evidence(
                     source=fact.source,
                     text=fact.text,

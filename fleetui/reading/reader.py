@@ -99,7 +99,9 @@ class Reader:
         """Take the daemon's status, or why there is none; the last good one is kept."""
         self._status_error = error
         if status is not None:
-            self._daemon.take(msgspec.structs.replace(status, at=at))
+            answer = msgspec.structs.replace(status, at=at)
+            self._daemon.take(answer)
+            self._intake.take_status(answer, self._daemon.running())
         self._changes += 1
 
     def observe_ssh(self, outcome: SshOutcome) -> None:
@@ -274,7 +276,7 @@ class Reader:
         if work.benchmark is not None:
             rates.append(work.benchmark.rate())
         since = self._measured_since(spans)
-        if since is not None:
+        if since is not None and work.jobs.has_log:
             rates.extend(completion_rates(work.jobs.done, since, self._known_until(now)))
         from_status = self._daemon.counters.rate()
         if from_status is not None:
@@ -316,6 +318,11 @@ class Reader:
         return min(now, max(moments, default=now))
 
     def _measured_since(self, spans: tuple[StageSpan, ...]) -> float | None:
+        """Return since when the proofs of the present work were counted."""
+        worked, known = self._worked_since(spans), self._intake.known_since("daemon")
+        return worked if worked is None or known is None else max(worked, known)
+
+    def _worked_since(self, spans: tuple[StageSpan, ...]) -> float | None:
         if not spans:
             return None
         if spans[-1].stage is Stage.BENCH:

@@ -61,6 +61,13 @@ class StreamReader:
         return self._scanner.last_stamp
 
     @property
+    def known_since(self) -> float | None:
+        """Since when all was read, by the host's clock; `None` for ever."""
+        if not self._read_from:
+            return None
+        return self.grown_at if self.first_stamp is None else self.first_stamp
+
+    @property
     def new_stamp(self) -> float | None:
         """The newest time, where what came last has changed it."""
         newest = self._scanner.last_stamp

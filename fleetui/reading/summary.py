@@ -79,7 +79,7 @@ def sample(instance: Instance, reading: Reading, at: float) -> Sample:
     """Return the instance's figures at `at`; a rate only where it is of present work."""
     rate = best_rate(reading)
     is_present = reading.stage in (Stage.RUNNING, Stage.BENCH, Stage.DAEMON_RESTART)
-    if rate is not None and rate.source is RateSource.COMPLETIONS:
+    if rate is not None and rate.source is not RateSource.BENCHMARK:
         is_present = is_present and at - rate.measured_at <= _PRESENT_SECONDS
     utilization, temperature, _ = _gpu(instance, reading, at)
     return Sample(
@@ -102,8 +102,9 @@ def _since(reading: Reading) -> float | None:
 def best_rate(reading: Reading) -> Rate | None:
     """Return the rate that says most about the present stage.
 
-    While proving: completions, of the window nearest to one hour; before there are any, the
-    benchmark's throughput. After a benchmark: its throughput.
+    While proving: completions, of the window nearest to one hour, or the daemon's own count
+    where its log is not read; before there are any, the benchmark's throughput. After a
+    benchmark: its throughput.
     """
     benchmark = next((rate for rate in reading.rates if rate.source is RateSource.BENCHMARK), None)
     if reading.stage in (Stage.GONE, Stage.STOPPED, Stage.LOADING):
@@ -113,6 +114,11 @@ def best_rate(reading: Reading) -> Rate | None:
         for rate in reading.rates
         if rate.source is RateSource.COMPLETIONS and rate.window_seconds >= _LEAST_WINDOW
     ]
+    if not completions and reading.stage is Stage.RUNNING:
+        # Where no log tells of proofs, the daemon's own counter does.
+        answered = [rate for rate in reading.rates if rate.source is RateSource.STATUS]
+        if answered and answered[-1].window_seconds >= _LEAST_WINDOW:
+            return answered[-1]
     if not completions or not any(rate.proofs for rate in completions):
         has_begun = any(rate.window_seconds >= 2 * _LEAST_WINDOW for rate in completions)
         return completions[-1] if has_begun else benchmark
