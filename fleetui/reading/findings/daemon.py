@@ -19,6 +19,7 @@ def look(clues: Clues) -> Iterator[Finding]:
     """Find why the daemon does not serve."""
     yield from _port(clues)
     yield from _not_ready(clues)
+    yield from _config(clues)
     yield from _srs(clues)
 
 
@@ -120,6 +121,24 @@ def _not_ready(clues: Clues) -> Iterator[Finding]:
         confidence=0.6,
         summary=f"The daemon started but does not serve{seconds}; it came as far as: "
         f"{quote(last.text)}",
+    )
+
+
+def _config(clues: Clues) -> Iterator[Finding]:
+    facts = clues.facts("daemon_config_error")
+    if not facts:
+        return
+    files = all(fact.rule.endswith(".files") for fact in facts)
+    yield make(
+        "daemon_config_error",
+        facts=facts,
+        count=clues.count("daemon_config_error"),
+        severity=clues.severity_after_recovery("daemon_config_error", facts),
+        summary=f"A process may open no more files: {quote(facts[0].text)}" if files else None,
+        advice="Raise the limit (ulimit -n, nofile) where the image starts the daemon, then "
+        "restart it; a number that keeps growing is a leak."
+        if files
+        else None,
     )
 
 

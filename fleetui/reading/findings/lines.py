@@ -11,6 +11,7 @@ REFINED = frozenset(
         "bench_script_failed",
         "cgroup_oom_kill",
         "chain_api_unreachable",
+        "daemon_config_error",
         "daemon_not_ready",
         "daemon_port_in_use",
         "db_unreachable",

@@ -19,6 +19,8 @@ from fleetui.reading.findings.clues import (
 from fleetui.reading.findings.restarts import asked_after, was_asked_for
 
 _ECHO_LINES = 4
+_REASONS = ("gpu_lock_contention", "gpu_cpu_fallback", "daemon_config_error", "job_lost")
+"""What a panic may say of itself and would else stand beside it: other causes explain panics."""
 _WORK = {
     Stage.WARMUP: "during the warmup proof",
     Stage.BENCH: "during the benchmark",
@@ -167,7 +169,11 @@ def _hour(at: float | None) -> str:
 
 
 def _panics(clues: Clues, lost: Sequence[Fact]) -> Iterator[Finding]:
-    facts = [fact for fact in clues.facts("prover_panic") if not _is_echo(fact, lost)]
+    facts = [
+        fact
+        for fact in clues.facts("prover_panic")
+        if not _is_echo(fact, lost) and not _says_why(clues, fact)
+    ]
     if not facts:
         return
     plain = [fact for fact in facts if fact.rule.endswith((".rust", ".abort", ".go", ".task"))]
@@ -185,6 +191,17 @@ def _panics(clues: Clues, lost: Sequence[Fact]) -> Iterator[Finding]:
         confidence=0.9 if plain else 0.8 if cancels else 0.6,
         severity=clues.severity_after_recovery("prover_panic", facts),
         summary=summary,
+    )
+
+
+def _says_why(clues: Clues, panic: Fact) -> bool:
+    """Whether the line of a panic itself, or its message on the next one, names another fault."""
+    return any(
+        fact.source == panic.source
+        and fact.generation == panic.generation
+        and fact.line in (panic.line, panic.line + 1)
+        for category in _REASONS
+        for fact in clues.facts(category)
     )
 
 
