@@ -192,65 +192,18 @@ async def apply_policy(
             refuse(f"nothing is proposed for instance {instance_id}; see `fleetui policy show`")
         reason = f"{found.rule}: {found.text}"
         asked = await act.ask(
-            store, found.verb, rows, clock=clock, actor=actor(), reason=reason, argument=None
+            store,
+            found.verb,
+            rows,
+            clock=clock,
+            actor=actor(),
+            role=settings.role_here,
+            reason=reason,
+            argument=None,
         )
         intents = await act.outcomes(store, asked, patience_seconds=600.0)
     print(json_text(act.outcome_report(intents)) if as_json else act.outcome_text(intents))
     return int(any(intent.state != "done" for intent in intents))
-
-
-async def act_on(
-    settings: config.Settings,
-    verb: Any,  # noqa: ANN401 - Verb, imported lazily
-    instance_ids: tuple[int, ...],
-    *,
-    argument: str | None,
-    reason: str,
-    ask_first: bool,
-    dry_run: bool,
-    wait: float,
-    as_json: bool,
-) -> int:
-    """Ask for an action on instances and tell how it ended; 1 when not all was done."""
-    from fleetui.domain.clock import parse_clock
-    from fleetui.domain.intent import IntentState
-    from fleetui.reports import act
-
-    store = await existing_store(settings)
-    async with contextlib.aclosing(store):
-        try:
-            rows = await act.targets(store, instance_ids)
-        except act.ActError as error:
-            refuse(str(error))
-        if dry_run:
-            print(act.plan_text(verb, rows))
-            return 0
-        if not (await store.fleet()).lease_held:
-            refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
-        if ask_first:
-            print(act.plan_text(verb, rows), file=sys.stderr)
-            _confirm(act.word_to_type(verb, rows))
-        asked = await act.ask(
-            store,
-            verb,
-            rows,
-            clock=parse_clock(settings.clock),
-            actor=actor(),
-            reason=reason,
-            argument=argument,
-        )
-        intents = await act.outcomes(store, asked, patience_seconds=wait)
-    print(json_text(act.outcome_report(intents)) if as_json else act.outcome_text(intents))
-    return int(any(intent.state is not IntentState.DONE for intent in intents))
-
-
-def _confirm(word: str) -> None:
-    """Have the word typed at a terminal; refuse everything else."""
-    if not sys.stdin.isatty():
-        refuse("say --yes to act without a terminal to ask at")
-    print(f"Type {word} to confirm: ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip() != word:
-        refuse("not confirmed: nothing was done", status=1)
 
 
 async def print_findings(
@@ -364,7 +317,25 @@ def actor() -> str:
     import platform
 
     origin = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
-    return f"{getpass.getuser()}@{platform.node()}" + (f" from {origin}" if origin else "")
+    key = _login_key()
+    return (
+        f"{getpass.getuser()}@{platform.node()}"
+        + (f" from {origin}" if origin else "")
+        + (f" key {key}" if key else "")
+    )
+
+
+def _login_key() -> str:
+    """Return the fingerprint of the key of an SSH login, where sshd exposes it (ExposeAuthInfo)."""
+    from fleetui.domain.host_key import fingerprint
+
+    path = os.environ.get("SSH_USER_AUTH", "")
+    try:
+        lines = Path(path).read_text("ascii").splitlines() if path else []
+    except (OSError, UnicodeDecodeError):
+        return ""
+    keys = (line.removeprefix("publickey ") for line in lines if line.startswith("publickey "))
+    return next((fingerprint(key) for key in keys), "")
 
 
 def run(work: Coroutine[Any, Any, int]) -> int:

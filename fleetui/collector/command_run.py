@@ -38,8 +38,8 @@ async def run_command(intent: Intent, tools: Tools) -> Course:
         result = await watcher.link.run_script(
             f"export LC_ALL=C; {command.script}", timeout=seconds, stop_at=BYTES_LIMIT
         )
-        output, errors, status = result.stdout, result.stderr, result.exit_status
-        cut = status is None
+        output, errors, cut = result.stdout, result.stderr, result.cut
+        status = None if cut else result.exit_status
     except ScriptTimeoutError as error:
         output, errors, cut = error.stdout, f"it did not end within {seconds:.0f} s", True
     except OSError as error:

@@ -14,12 +14,14 @@ OUTPUT_LIMIT = 256 * 1024
 class ScriptResult:
     """How a script ended and the end of what it wrote.
 
-    `exit_status` is `None` when it was ended by a signal or the host did not say.
+    `exit_status` is `None` when it was ended by a signal or the host did not say. `cut`: it wrote
+    more than it may and was ended.
     """
 
     exit_status: int | None
     stdout: str
     stderr: str
+    cut: bool = False
 
 
 class ScriptTimeoutError(TimeoutError):
@@ -47,12 +49,14 @@ async def run_script(
         ScriptTimeoutError: it did not end in time; it was asked to end.
     """
     output = bytearray()
+    cut = False
     try:
         async with asyncio.timeout(seconds), running(connection, script) as stream:
             while data := await stream.read():
                 output += data
                 if stop_at is not None and len(output) > stop_at:
                     del output[stop_at:]
+                    cut = True
                     break
                 del output[:-limit]
     except TimeoutError as error:
@@ -63,4 +67,5 @@ async def run_script(
         stream.exit_status,
         output.decode("utf-8", "replace"),
         stream.errors.decode("utf-8", "replace"),
+        cut,
     )

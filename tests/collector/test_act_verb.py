@@ -1,46 +1,15 @@
 """`fleetui act`: the same intents as the console's, asked for and settled without a screen."""
 
-import asyncio
 import json
-import os
-import sys
-from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
-from collecting import Collecting, Simulated, collecting, simulated, some_running
+from collecting import collecting, simulated, some_running
+from command_line import command_line
 from fleetui.domain.intent import IntentState, Verb
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
 from fleetui.reports.act import word_to_type
-
-DEADLINE_SECONDS = 90.0
-Act = Callable[..., Awaitable[tuple[int, str]]]
-
-
-def verb_of(run: Collecting, fleet: Simulated) -> Act:
-    environment = os.environ | {
-        "FLEETUI_STATE_DIR": str(run.settings.store_path.parent),
-        "FLEETUI_CLOCK": fleet.environment["FLEETUI_CLOCK"],
-    }
-
-    async def act(*arguments: object, **more: str) -> tuple[int, str]:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "fleetui", "act", *map(str, arguments),
-            env=environment | more,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        try:
-            async with asyncio.timeout(DEADLINE_SECONDS):
-                output, _ = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        return process.returncode or 0, output.decode()
-
-    return act
 
 
 async def test_an_action_is_planned_asked_for_and_told(tmp_path: Path) -> None:
@@ -49,7 +18,7 @@ async def test_an_action_is_planned_asked_for_and_told(tmp_path: Path) -> None:
         collecting(fleet.settings(tmp_path)) as run,
     ):
         one, other, *_ = await some_running(run, 2)
-        act = verb_of(run, fleet)
+        act = partial(command_line(run, fleet), "act")
 
         status, text = await act("destroy", one.instance_id, "--dry-run")
         assert status == 0
