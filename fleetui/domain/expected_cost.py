@@ -1,8 +1,8 @@
 """What a proof is expected to cost on an offered machine, from our own history alone. Pure.
 
-Known is what the machine itself did; else what others of its GPU type, number of GPUs and RAM class
-did; else nothing: then there is no figure, never a zero. Rentals that brought no rate weigh too:
-they were paid for.
+Known is what the machine itself did; else what others of its GPU type and RAM class did for each
+card; else nothing: then there is no figure, never a zero. What is paid until the first proof weighs
+too, and the more of it the more of a machine's rentals never get that far.
 """
 
 import statistics
@@ -19,7 +19,14 @@ from fleetui.domain.standing import Mark
 PARAMETER_BYTES = 133 * 2**30
 """What a new instance downloads before its first proof (facts: cuzk.md section 4)."""
 
-_Kind = tuple[str | None, int | None, int | None]
+PROVING_HOURS = 0.75
+"""From the parameters to the end of the benchmark: warm-up, restart, twelve proofs."""
+UNKNOWN_DOWNLOAD_HOURS = 0.5
+UNKNOWN_WORK_HOURS = 24.0
+"""How long a rental works where we have seen fewer than `LEAST_WORKED` to their end."""
+LEAST_WORKED = 5
+
+_Kind = tuple[str | None, int | None]
 
 
 class Basis(StrEnum):
@@ -32,8 +39,8 @@ class Basis(StrEnum):
 class ExpectedRate(msgspec.Struct, frozen=True, kw_only=True):
     """Proofs an hour to expect: the middle of `count` measured rates, with their quartiles.
 
-    For a class each machine counts once, with its own middle. Of a single rate there is no
-    spread. `odds` is the share of rentals expected to get to work at all.
+    For a class each machine counts once, with its own middle for each card. Of a single rate
+    there is no spread. `odds` is the share of rentals expected to get to work at all.
     """
 
     basis: Basis
@@ -69,32 +76,42 @@ class History:
         self._speeds: dict[int, list[float]] = defaultdict(list)
         self._blacklist: dict[int, Mark] = {}
         self._classes: dict[_Kind, list[float]] = defaultdict(list)
-        rented = worked = 0
+        worked: list[float] = []
+        tried = brought = 0
         for record in records:
             self._records[record.machine_id, record.gpu_name, record.num_gpus] = record
             self._speeds[record.machine_id] += record.downloads
             if record.blacklist is not None:
                 self._blacklist[record.machine_id] = record.blacklist
-            if record.median_rate is not None:
-                self._classes[_kind_of_record(record)].append(record.median_rate)
-            rented += record.rentals > 0
-            worked += bool(record.rates)
-        self._first_odds = (worked + 1) / (rented + 1)
+            if record.median_rate is not None and record.num_gpus:
+                kind = record.gpu_name, ram_class(record.cpu_ram_gb)
+                self._classes[kind].append(record.median_rate / record.num_gpus)
+            worked += record.worked_hours
+            tried += record.rentals > 0
+            brought += bool(record.rates)
+        self._first_odds = (brought + 1) / (tried + 1)
         """How often a machine never rented before gets to work."""
+        self.work_hours = (
+            statistics.fmean(worked) if len(worked) >= LEAST_WORKED else UNKNOWN_WORK_HOURS
+        )
 
     def rank(self, offer: Offer) -> RankedOffer:
         """Say what an offer is worth."""
         rate = self._expected(offer)
         speeds = self._speeds.get(offer.machine_id or 0)
-        stated = offer.inet_down_mbps
+        stated = (
+            PARAMETER_BYTES * 8 / (offer.inet_down_mbps * 1e6) if offer.inet_down_mbps else None
+        )
+        remembered = PARAMETER_BYTES / statistics.median(speeds) if speeds else None
+        hours = self._paid_hours(rate, remembered or stated)
         return RankedOffer(
             offer=offer,
             rate=rate,
-            dollars_per_proof=_cost(offer.price, rate, rate.proofs_per_hour if rate else None),
-            cheapest=_cost(offer.price, rate, rate.high if rate else None),
-            dearest=_cost(offer.price, rate, rate.low if rate else None),
-            stated_download=None if not stated else PARAMETER_BYTES * 8 / (stated * 1e6),
-            remembered_download=PARAMETER_BYTES / statistics.median(speeds) if speeds else None,
+            dollars_per_proof=_cost(offer.price, hours, rate.proofs_per_hour if rate else None),
+            cheapest=_cost(offer.price, hours, rate.high if rate else None),
+            dearest=_cost(offer.price, hours, rate.low if rate else None),
+            stated_download=stated,
+            remembered_download=remembered,
             blacklist=self._blacklist.get(offer.machine_id or 0),
         )
 
@@ -105,11 +122,19 @@ class History:
         if record is not None and record.rates:
             odds = (record.rentals - record.failures + 1) / (record.rentals + 1)
             return _rate(Basis.MACHINE, record.rates, odds)
-        rates = self._classes.get(_kind_of_offer(offer))
-        if not rates or offer.gpu_name is None:
+        memory = None if offer.cpu_ram_mb is None else offer.cpu_ram_mb / 1000.0
+        rates = self._classes.get((offer.gpu_name, ram_class(memory)))
+        if not rates or offer.gpu_name is None or not offer.num_gpus:
             return None
         failures = record.failures if record is not None else 0
-        return _rate(Basis.CLASS, rates, self._first_odds / (failures + 1))
+        odds = self._first_odds / (failures + 1)
+        return _rate(Basis.CLASS, [rate * offer.num_gpus for rate in rates], odds)
+
+    def _paid_hours(self, rate: ExpectedRate | None, download: float | None) -> float:
+        """Hours paid for one hour of work, over all rentals that it takes."""
+        odds = 1.0 if rate is None else rate.odds
+        hours = UNKNOWN_DOWNLOAD_HOURS if download is None else download / 3600.0
+        return 1.0 + (hours + PROVING_HOURS) / (odds * self.work_hours)
 
 
 class Order(StrEnum):
@@ -157,16 +182,5 @@ def _rate(basis: Basis, rates: Sequence[float], odds: float) -> ExpectedRate:
     )
 
 
-def _cost(price: float | None, rate: ExpectedRate | None, proofs: float | None) -> float | None:
-    if price is None or rate is None or not proofs:
-        return None
-    return price / (proofs * rate.odds)
-
-
-def _kind_of_record(record: MachineRecord) -> _Kind:
-    return record.gpu_name, record.num_gpus, ram_class(record.cpu_ram_gb)
-
-
-def _kind_of_offer(offer: Offer) -> _Kind:
-    memory = None if offer.cpu_ram_mb is None else offer.cpu_ram_mb / 1000.0
-    return offer.gpu_name, offer.num_gpus, ram_class(memory)
+def _cost(price: float | None, paid_hours: float, proofs: float | None) -> float | None:
+    return price * paid_hours / proofs if price is not None and proofs else None

@@ -28,7 +28,8 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """One machine as rented with one number of one kind of GPU. `None` is "not known".
 
     Rates are proofs an hour, oldest first; `downloads` are measured bytes a second of the
-    parameters, oldest first; prices are dollars an hour while running. `rentals` counts
+    parameters, oldest first; `worked_hours` are those of rentals that are over, after their
+    benchmark; prices are dollars an hour while running. `rentals` counts
     instances that are over or have a benchmark's rate, `failures` those of them that ended
     without one.
     """
@@ -49,6 +50,7 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     rates: tuple[float, ...] = ()
     running: tuple[RunningRate, ...] = ()
     downloads: tuple[float, ...] = ()
+    worked_hours: tuple[float, ...] = ()
     price_least: float | None = None
     price_most: float | None = None
     price_last: float | None = None

@@ -9,7 +9,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from fleetui.simulator.rows import base_row, price, settle
@@ -69,13 +69,23 @@ class StockMachine:
         return float(BASE_RATE * self.card_speed * cards**0.95 * fed)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Offer:
-    """A machine that can be rented now, priced."""
+    """A machine that can be rented at the time `now`, priced when it is looked at."""
 
     offer_id: int
     machine: StockMachine
-    fields: dict[str, Any]
+    stock: "Stock"
+    now: float
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """Its row, at the price of its time."""
+        row = dict(self.machine.fields)
+        row |= {"id": self.offer_id, "end_date": self.now + 30 * 86_400.0}
+        price(row, self.stock.price_share(self.machine, self.now))
+        settle(row, self.now)
+        return row
 
 
 class Stock:
@@ -106,7 +116,7 @@ class Stock:
                 del self._back_at[machine_id]
                 self._put(self.machines[machine_id])
         return {
-            offer_id: Offer(offer_id, machine, self._priced(offer_id, machine, now))
+            offer_id: Offer(offer_id, machine, self, now)
             for offer_id, machine in self._on_offer.items()
             if not self._is_taken(machine, now)
         }
@@ -136,14 +146,7 @@ class Stock:
 
     def _is_taken(self, machine: StockMachine, now: float) -> bool:
         span = int(now // TAKEN_SECONDS)
-        chance = _random(self._seed, "taken", machine.machine_id, span).random()
-        return chance < self._others
-
-    def _priced(self, offer_id: int, machine: StockMachine, now: float) -> dict[str, Any]:
-        fields = dict(machine.fields) | {"id": offer_id, "end_date": now + 30 * 86_400.0}
-        price(fields, self.price_share(machine, now))
-        settle(fields, now)
-        return fields
+        return _chance(self._seed, machine.machine_id, span) < self._others
 
 
 def _machine(number: int, flaw: Flaw, seed: int, now: float) -> StockMachine:
@@ -174,6 +177,11 @@ def _wave(seed: int, machine_id: int, period: float, now: float) -> float:
     after = _turn(seed, machine_id, period, int(turn) + 1)
     share = part / period
     return before * (1.0 - share) + after * share
+
+
+@lru_cache(maxsize=100_000)
+def _chance(seed: int, machine_id: int, span: int) -> float:
+    return _random(seed, "taken", machine_id, span).random()
 
 
 @lru_cache(maxsize=200_000)

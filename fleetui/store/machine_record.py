@@ -242,7 +242,14 @@ def _past(
     for instance_id, machine_id, gpu_name, num_gpus, began_at, gone_at, failed_at in rentals:
         fields = past.setdefault(
             (machine_id, gpu_name, num_gpus),
-            {"rentals": 0, "failures": 0, "rates": (), "running": (), "downloads": ()},
+            {
+                "rentals": 0,
+                "failures": 0,
+                "rates": (),
+                "running": (),
+                "downloads": (),
+                "worked_hours": (),
+            },
         )
         measured = rates.get(instance_id, ())
         benchmarks = tuple(rate[3] for rate in measured if rate[0] == RateSource.BENCHMARK)
@@ -256,6 +263,9 @@ def _past(
             for source, began, measured_at, rate in measured
             if source != RateSource.BENCHMARK
         )
+        if benchmarks and gone_at is not None:
+            benched = next(rate[2] for rate in measured if rate[0] == RateSource.BENCHMARK)
+            fields["worked_hours"] += (max(gone_at - benched, 0.0) / 3600.0,)
         if instance_id in speeds:
             fields["downloads"] += (speeds[instance_id],)
     return past

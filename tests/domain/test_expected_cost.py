@@ -6,13 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleetui.domain.expected_cost import Basis, History, Order, RankedOffer, in_order
+from fleetui.domain.expected_cost import (
+    LEAST_WORKED,
+    PROVING_HOURS,
+    UNKNOWN_DOWNLOAD_HOURS,
+    UNKNOWN_WORK_HOURS,
+    Basis,
+    History,
+    Order,
+    RankedOffer,
+    in_order,
+)
 from fleetui.domain.machine_record import MachineRecord
 from fleetui.domain.offer import Offer
 from fleetui.domain.standing import Mark
 from fleetui.domain.text import sanitise
 
 GPU = sanitise("RTX 4090")
+PAID = 1 + (UNKNOWN_DOWNLOAD_HOURS + PROVING_HOURS) / UNKNOWN_WORK_HOURS
 MARK = Mark(sanitise("ada"), 1.0, sanitise("bad"))
 
 
@@ -34,9 +45,9 @@ def test_the_machine_itself_counts_first() -> None:
         Basis.MACHINE, 42.0, 3,
     )  # fmt: skip
     assert (found.rate.low, found.rate.high, found.rate.odds) == (41.0, 43.0, 1.0)
-    assert found.dollars_per_proof == pytest.approx(0.4 / 42.0)
-    assert found.cheapest == pytest.approx(0.4 / 43.0)
-    assert found.dearest == pytest.approx(0.4 / 41.0)
+    assert found.dollars_per_proof == pytest.approx(0.4 * PAID / 42.0)
+    assert found.cheapest == pytest.approx(0.4 * PAID / 43.0)
+    assert found.dearest == pytest.approx(0.4 * PAID / 41.0)
 
 
 def test_else_others_of_its_kind_each_machine_once() -> None:
@@ -45,11 +56,14 @@ def test_else_others_of_its_kind_each_machine_once() -> None:
     assert rate is not None
     assert (rate.basis, rate.proofs_per_hour, rate.count) == (Basis.CLASS, 30.0, 3)
     for other in (
-        offer(num_gpus=2), offer(cpu_ram_mb=251_000.0), offer(gpu_name=sanitise("L40S")),
+        offer(cpu_ram_mb=251_000.0), offer(gpu_name=sanitise("L40S")),
         offer(cpu_ram_mb=None), offer(gpu_name=None), offer(None, num_gpus=None),
     ):  # fmt: skip
         found = history.rank(other)
         assert (found.rate, found.dollars_per_proof, found.dearest) == (None, None, None)
+    pair = history.rank(offer(num_gpus=2)).rate
+    assert pair is not None
+    assert (pair.basis, pair.proofs_per_hour) == (Basis.CLASS, 60.0)
 
 
 def test_what_was_paid_for_nothing_weighs() -> None:
@@ -67,7 +81,15 @@ def test_what_was_paid_for_nothing_weighs() -> None:
     assert (failed.rate.basis, failed.rate.odds) == (Basis.CLASS, 3 / 8)
     assert shaky.rate is not None
     assert (shaky.rate.basis, shaky.rate.odds) == (Basis.MACHINE, 2 / 4)
-    assert shaky.dollars_per_proof == pytest.approx(0.4 / 20.0)
+    start = (UNKNOWN_DOWNLOAD_HOURS + PROVING_HOURS) / UNKNOWN_WORK_HOURS
+    assert shaky.dollars_per_proof == pytest.approx(0.4 / 40.0 * (1 + start / 0.5))
+    # Where rentals last, a start in vain weighs less; where a download takes long, more.
+    lasting = record(72, 40.0, rentals=3, failures=2, worked_hours=(100.0,) * LEAST_WORKED)
+    cost = History([lasting]).rank(offer(72)).dollars_per_proof
+    assert cost == pytest.approx(0.4 / 40.0 * (1 + 1.25 / 50.0))
+    slow = record(72, 40.0, rentals=3, failures=2, downloads=(133 * 2**30 / 36_000,))
+    cost = History([slow]).rank(offer(72, inet_down_mbps=900.0)).dollars_per_proof
+    assert cost == pytest.approx(0.4 / 40.0 * (1 + 10.75 / 24.0 / 0.5))
 
 
 def test_downloads_as_stated_and_as_remembered() -> None:
