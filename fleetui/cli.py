@@ -391,6 +391,8 @@ def diagnose(
         verbs.refuse(str(error))
     for unread in answer.unread:
         print(f"fleetui: left out, as it cannot be read: {unread}", file=sys.stderr)
+    for unread in answer.unread:
+        print(f"fleetui: left out, as it cannot be read: {unread}", file=sys.stderr)
     doubt = no_all_clear(answer)
     if as_json and doubt is not None:
         print(f"fleetui: {doubt}", file=sys.stderr)

@@ -6,6 +6,8 @@ written: `events` = [seconds, file index, size from then on]).
 """
 
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -46,15 +48,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A kept host, read into memory. `ends_at` is the newest time in its evidence."""
+    """A kept host, read into memory. `ends_at` is the newest time in its evidence.
+
+    `unread` says what is there and could not be read, one line each.
+    """
 
     steps: tuple[Step, ...]
     sections: dict[str, str]
     ends_at: float
+    unread: tuple[str, ...] = ()
 
 
-def replay(folder: Path, profile: Profile, instance_id: int = 0) -> tuple[Reader, float]:
-    """Feed a kept host through a new reader; return it and the newest time in the evidence.
+def replay(folder: Path, profile: Profile, instance_id: int = 0) -> tuple[Reader, Host]:
+    """Feed a kept host through a new reader; return both.
 
     Raises:
         ReplayError: the folder holds nothing to read, or its `replay.json` is damaged.
@@ -65,7 +71,7 @@ def replay(folder: Path, profile: Profile, instance_id: int = 0) -> tuple[Reader
         feed_step(reader, step)
     if host.sections:
         reader.observe_probe(parse_probe(host.sections, host.ends_at))
-    return reader, host.ends_at
+    return reader, host
 
 
 def feed_step(reader: Reader, step: Step) -> None:
@@ -88,8 +94,9 @@ def load_host(folder: Path, profile: Profile, instance_id: int = 0) -> Host:
     if not folder.is_dir():
         message = f"{folder}: no such folder"
         raise ReplayError(message)
-    files = _files(folder)
-    sections = _sections(folder / "probe")
+    unread: list[str] = []
+    files = _files(folder / "fs", unread)
+    sections = _sections(folder / "probe", unread)
     timing = _timing(folder)
     if timing is None:
         ends_at = max((_newest(data, path) for path, data in files.values()), default=0.0)
@@ -101,36 +108,49 @@ def load_host(folder: Path, profile: Profile, instance_id: int = 0) -> Host:
         ends_at = max((step.at for step in steps), default=start)
     steps += _statuses(folder / "status.jsonl", start)
     if not steps and not sections:
-        message = f"{folder}: neither log files nor probe outputs in it"
+        message = unread[0] if unread else f"{folder}: neither log files nor probe outputs in it"
         raise ReplayError(message)
     steps.sort(key=lambda step: step.at)
-    return Host(tuple(steps), sections, max([ends_at, *(step.at for step in steps)]))
+    ends_at = max([ends_at, *(step.at for step in steps)])
+    return Host(tuple(steps), sections, ends_at, tuple(unread))
 
 
-def _files(folder: Path) -> dict[str, tuple[Path, bytes]]:
-    """Path on the host to the file here and its bytes."""
-    root = folder / "fs"
-    if not root.is_dir():
-        return {}
+def _files(root: Path, unread: list[str]) -> dict[str, tuple[Path, bytes]]:
+    """Path on the host to the file here and its bytes; what cannot be read goes to `unread`."""
     files = {}
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.is_symlink():
+    for path in sorted(_below(root, unread)):
+        try:
             with path.open("rb") as opened:
-                size = path.stat().st_size
-                opened.seek(max(size - LARGEST_FILE, 0))
+                opened.seek(max(path.stat().st_size - LARGEST_FILE, 0))
                 files["/" + path.relative_to(root).as_posix()] = (path, opened.read())
+        except OSError as error:
+            unread.append(f"{path}: {error.strerror or error}")
     return files
 
 
-def _sections(folder: Path) -> dict[str, str]:
+def _below(root: Path, unread: list[str]) -> Iterator[Path]:
+    """Give the plain files below a folder; a link may lead out of the kept host."""
+
+    def complain(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            unread.append(f"{error.filename}: {error.strerror or error}")
+
+    for folder, _, names in os.walk(root, onerror=complain):
+        for name in names:
+            path = Path(folder) / name
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _sections(folder: Path, unread: list[str]) -> dict[str, str]:
     """Outputs of tools, by name without a suffix that only says the format."""
-    if not folder.is_dir():
-        return {}
     sections = {}
-    for path in sorted(folder.iterdir()):
-        if path.is_file():
-            name = path.stem if path.suffix in (".txt", ".csv", ".log") else path.name
+    for path in sorted(path for path in _below(folder, unread) if path.parent == folder):
+        name = path.stem if path.suffix in (".txt", ".csv", ".log") else path.name
+        try:
             sections[name] = path.read_bytes()[:LARGEST_FILE].decode("utf-8", "replace")
+        except OSError as error:
+            unread.append(f"{path}: {error.strerror or error}")
     return sections
 
 

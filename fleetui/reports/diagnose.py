@@ -5,7 +5,7 @@ It runs the very path that the live collector runs: bytes, lines, facts, finding
 
 import json
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,13 @@ STREAMS = ("setup", "bench", "daemon", "curio", "dmesg", "vast", "nvidia_smi", "
 """What a single file can be a log of."""
 
 _LARGEST_FILE = 512 * 1024 * 1024
+_CHUNK = 1024 * 1024
 _LOOK_FOR_TEXT = 65_536
 _ENOUGH_TO_TELL = 4096
 _TEXT_SHARE = 0.9
 """Least part of printable bytes in a log that also has NUL bytes (sparse or cut short)."""
+_READ_WHOLE = frozenset({"vast", "nvidia_smi"})
+"""Kinds that mean something only as a whole."""
 _SAME_KIND = {
     "vast_api": "vast",
     "vast_status": "vast",
@@ -51,11 +54,12 @@ class Answer(dict[str, Any]):
     """The fixed form, `{"stage": ..., "findings": [...]}`.
 
     `lines` were read and `recognised` of them were of a form that is known here: without any, no
-    finding is no all-clear.
+    finding is no all-clear. `unread` says what of a folder could not be read.
     """
 
     lines: int = 0
     recognised: int = 0
+    unread: tuple[str, ...] = ()
 
 
 def diagnose_folder(path: Path) -> Answer:
@@ -65,10 +69,12 @@ def diagnose_folder(path: Path) -> Answer:
         DiagnoseError: the folder holds nothing to read or is damaged.
     """
     try:
-        reader, end = replay(path, _profile())
+        reader, host = replay(path, _profile())
     except (ReplayError, OSError) as error:
         raise DiagnoseError(str(error)) from error
-    return _answer_of_reader(reader, end)
+    answer = _answer_of_reader(reader, host.ends_at)
+    answer.unread = host.unread
+    return answer
 
 
 def diagnose_file(path: Path, stream: str) -> Answer:
@@ -84,8 +90,14 @@ def diagnose_file(path: Path, stream: str) -> Answer:
     if kind not in STREAMS:
         message = f"no stream kind {stream!r}; choose one of {', '.join(STREAMS)}"
         raise DiagnoseError(message)
-    data, at = _content(path)
+    at = _look_at(path)
     profile = _profile()
+    reader = Reader(profile, 0)
+    if kind not in _READ_WHOLE:
+        for chunk in _chunks(path, at):
+            reader.feed(chunk, kind)
+        return _answer_of_reader(reader, at)
+    data = b"".join(chunk.data for chunk in _chunks(path, at))
     if kind == "vast":
         values = _json_values(data)
         rows = [row for value in values for row in _rows(value)]
@@ -97,19 +109,15 @@ def diagnose_file(path: Path, stream: str) -> Answer:
         if len(values) != sum(bool(line.strip()) for line in data.splitlines()):
             # An error body over several lines is one line of evidence.
             data = b"\n".join(json.dumps(value).encode() for value in values) or data
-    reader = Reader(profile, 0)
-    chunk = LogChunk(
-        stream=StreamId(instance_id=0, path=str(path)), generation=1, offset=0, data=data, at=at
-    )
-    reader.feed(chunk, kind)
+    reader.feed(_chunk(path, 0, data, at), kind)
     if kind == "nvidia_smi":
         shown = parse_probe({"nvidia-smi": data.decode("utf-8", "replace")}, at)
         reader.observe_probe(Probe(at=at, gpus=shown.gpus))
     return _answer_of_reader(reader, at)
 
 
-def _content(path: Path) -> tuple[bytes, float]:
-    """Return a whole file and its time; what is too much to look into is refused, not cut."""
+def _look_at(path: Path) -> float:
+    """Return a file's time; what is too much to look into is refused, not cut."""
     try:
         state = path.stat()
         if not stat.S_ISREG(state.st_mode):
@@ -121,15 +129,33 @@ def _content(path: Path) -> tuple[bytes, float]:
                 f" that are looked into; cut it first, e.g. tail -c {_LARGEST_FILE >> 20}M"
             )
             raise DiagnoseError(message)
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            head = file.read(_LOOK_FOR_TEXT)
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise DiagnoseError(message) from error
-    head = data[:_LOOK_FOR_TEXT]
     if len(head) >= _ENOUGH_TO_TELL and b"\0" in head and _printable(head) < _TEXT_SHARE:
         message = f"{path}: this is binary data, not a log"
         raise DiagnoseError(message)
-    return data, state.st_mtime
+    return state.st_mtime
+
+
+def _chunks(path: Path, at: float) -> Iterator[LogChunk]:
+    """Give a file's bytes piece by piece, so that a large one is never whole in memory."""
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            while offset < _LARGEST_FILE and (data := file.read(_CHUNK)):
+                yield _chunk(path, offset, data, at)
+                offset += len(data)
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise DiagnoseError(message) from error
+
+
+def _chunk(path: Path, offset: int, data: bytes, at: float) -> LogChunk:
+    stream = StreamId(instance_id=0, path=str(path))
+    return LogChunk(stream=stream, generation=1, offset=offset, data=data, at=at)
 
 
 def _printable(data: bytes) -> float:
@@ -179,7 +205,11 @@ def _answer_of_reader(reader: Reader, at: float) -> Answer:
 
 def no_all_clear(answer: Answer) -> str | None:
     """Say why an answer without findings proves nothing, when it does not."""
-    if answer["findings"] or answer.recognised:
+    if answer["findings"]:
+        return None
+    if answer.unread:
+        return f"No finding, but no all-clear either: {len(answer.unread)} parts cannot be read."
+    if answer.recognised:
         return None
     return (
         f"No finding, but no all-clear either: none of the {answer.lines} lines is of a form that"
@@ -234,7 +264,9 @@ def _rows(value: object) -> list[dict[str, Any]]:
 
 
 def _answer_of_rows(profile: Profile, rows: list[dict[str, Any]]) -> Answer:
-    instances = [instance for row in rows if (instance := read_row(row)) is not None]
+    # A row in a report may have lost its id; its number does as well.
+    read = [read_row(row) or read_row({**row, "id": at}) for at, row in enumerate(rows, 1)]
+    instances = [instance for instance in read if instance is not None]
     now = _latest_moment(instances)
     stage = "boot"
     findings: list[dict[str, Any]] = []

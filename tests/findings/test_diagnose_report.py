@@ -1,6 +1,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,49 @@ def test_a_page_of_rows_and_rows_one_a_line_are_the_same(tmp_path: Path) -> None
     lines = tmp_path / "rows.jsonl"
     lines.write_text("\n".join(json.dumps(row) for row in rows))
     assert diagnose_file(page, "vast") == diagnose_file(lines, "vast")
+
+
+def test_a_row_that_lost_its_id_is_read_all_the_same(tmp_path: Path) -> None:
+    page = tmp_path / "page.json"
+    rows = '{"actual_status": "exited", "intended_status": "running", "id": NaN}, 5, null'
+    page.write_text(f'{{"instances": [{rows}]}}')
+    answer = diagnose_file(page, "vast")
+    assert [finding["category"] for finding in answer["findings"]] == ["vast_exited"]
+
+
+def test_what_of_a_folder_cannot_be_read_is_left_out_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "host" / "fs" / "tmp"
+    logs.mkdir(parents=True)
+    (logs / "cuzk.log").write_text("thread 'x' panicked at src/a.rs:1:1: boom\n")
+    (logs / "closed.log").write_text("who knows\n")
+    opened = Path.open
+
+    def open_unless_closed(path: Path, *how: Any, **more: Any) -> Any:  # noqa: ANN401 - as the original
+        if path.name == "closed.log":
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *how, **more)
+
+    # Whoever runs the tests may be allowed to read everything.
+    monkeypatch.setattr(Path, "open", open_unless_closed)
+    answer = diagnose_folder(tmp_path / "host")
+    assert [finding["category"] for finding in answer["findings"]] == ["prover_panic"]
+    assert answer.unread == (f"{logs}/closed.log: Permission denied",)
+    (logs / "cuzk.log").write_text("cuzk-daemon starting\n")
+    quiet = diagnose_folder(tmp_path / "host")
+    assert "no all-clear" in answer_text(quiet)
+    (logs / "cuzk.log").unlink()
+    with pytest.raises(DiagnoseError, match="Permission denied"):
+        diagnose_folder(tmp_path / "host")
+
+
+def test_a_large_file_is_read_piece_by_piece_to_its_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    filler = b"2026-03-12T07:03:48.000000Z  INFO cuzk_core::engine: x job_id=1\n" * 40_000
+    path.write_bytes(filler + b"thread 'x' panicked at src/a.rs:1:1: boom\n")
+    (finding,) = diagnose_file(path, "daemon")["findings"]
+    assert finding["evidence"][0]["line"] == 40_001
 
 
 @pytest.mark.parametrize(

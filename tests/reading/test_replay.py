@@ -50,7 +50,8 @@ def test_a_kept_host_reads_as_expected(
     shutil.copytree(HOSTS / name, folder)
     if not timed:
         (folder / "replay.json").unlink()
-    reader, ends_at = replay(folder, profile)
+    reader, host = replay(folder, profile)
+    ends_at = host.ends_at
     reading = reader.reading(ends_at, live=False)
     answer = expected(name)
     case = reader.case(ends_at, live=False)
@@ -286,8 +287,8 @@ def test_copies_of_a_log_count_once(profile: Profile) -> None:
 
 
 def test_facts_are_thinned_and_counts_are_exact(profile: Profile) -> None:
-    reader, ends_at = replay(HOSTS / "b_success", profile)
-    case = reader.case(ends_at)
+    reader, host = replay(HOSTS / "b_success", profile)
+    case = reader.case(host.ends_at)
     text = (HOSTS / "b_success/fs/tmp/cuzk-bench-daemon.log").read_text("utf-8")
     true = text.count("partition GPU prove complete")
     kept = [fact for fact in case.facts if fact.rule == "daemon.partition_proved"]
