@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fleetui.collector.black_box import BlackBox
 from fleetui.collector.fleet import Fleet
 from fleetui.collector.host_keys import HostKeyKeeper
+from fleetui.collector.older_logs import OlderLogs
 from fleetui.collector.standing_book import StandingBook
 from fleetui.collector.walks import Walks
 from fleetui.domain.answer import Answer
@@ -34,6 +35,7 @@ class Tools:
     profile: Profile
     host_keys: HostKeyBook
     keeper: HostKeyKeeper
+    older_logs: OlderLogs
     keep_answer: Callable[[Answer], Awaitable[None]]
     answers: Callable[[Sequence[str]], Awaitable[tuple[Answer, ...]]]
     clock: Clock

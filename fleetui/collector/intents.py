@@ -12,6 +12,7 @@ from fleetui.collector import (
     destroy,
     drain,
     ending,
+    older_acts,
     restart,
     standing_acts,
 )
@@ -62,6 +63,7 @@ ACTS: dict[Verb, tuple[str, Act, Act]] = {
     Verb.UNPROTECT: ("unprotecting", standing_acts.protect, standing_acts.protect),
     Verb.BLACKLIST: ("blacklisting", standing_acts.blacklist, standing_acts.blacklist),
     Verb.UNBLACKLIST: ("unblacklisting", standing_acts.blacklist, standing_acts.blacklist),
+    Verb.READ_OLDER: ("reading older log", older_acts.read_older, older_acts.check_older),
 }
 """Verb to the word shown while it runs, the act, and the look at an earlier run's act."""
 
@@ -206,6 +208,9 @@ class Executor:
             if course is not None:
                 return course
             self._overtake(intent.instance_id)
+        if intent.verb.only_reads:
+            # It disturbs no act that is under way, and must not wait behind it.
+            return await self._course(intent, check=check)
         async with self._locks[intent.instance_id], self._slots:
             return await self._course(intent, check=check)
 
@@ -283,5 +288,5 @@ class Executor:
 
     def _show(self, intent: Intent, word: str | None) -> None:
         watcher = self._tools.fleet.get(intent.instance_id)
-        if watcher is not None:
+        if watcher is not None and not intent.verb.only_reads:
             watcher.set_acting(word)

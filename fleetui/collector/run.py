@@ -21,6 +21,7 @@ from fleetui.collector.host_keys import HostKeyKeeper
 from fleetui.collector.intents import Executor
 from fleetui.collector.lifetime import End
 from fleetui.collector.machine_memory import MachineMemory
+from fleetui.collector.older_logs import OlderLogs
 from fleetui.collector.policy import PolicyRunner
 from fleetui.collector.publisher import Publisher
 from fleetui.collector.restart import recall_restarts
@@ -270,6 +271,7 @@ async def _start_parts(
         profile=settings.profile,
         host_keys=host_keys,
         keeper=keeper,
+        older_logs=OlderLogs(store, lease, fleet, settings.clock),
         keep_answer=partial(store.keep_answer, lease),
         answers=store.answers,
         clock=settings.clock,

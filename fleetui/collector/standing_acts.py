@@ -12,6 +12,7 @@ UNTOUCHED = frozenset(
         Verb.UNBLACKLIST,
         Verb.ACCEPT_HOST_KEY,
         Verb.RUN,
+        Verb.READ_OLDER,
     }
 )
 """Verbs that do nothing to the instance itself, so that protection does not stop them."""

@@ -79,6 +79,10 @@ class LogSource:
         self.end_offset = 0
         self.first_offset = 0
         self.dropped = 0
+        self.lost = ""
+        """What was lost after the loaded life of the file; empty when nothing was."""
+        self.gives_up = False
+        """Whether bytes that are not stored cannot be had, so that older lives come instead."""
         self._store = store
         self._front_generation = 0
         self._generation = 0
@@ -92,6 +96,13 @@ class LogSource:
         return shown is None or (
             shown.generation == self._generation and self.end_offset >= shown.offset
         )
+
+    @property
+    def left_out(self) -> int:
+        """How many bytes before the loaded ones are not stored, though the host may have them."""
+        shown = self.shown
+        is_newest = shown is not None and self._front_generation == shown.generation
+        return self.first_offset if is_newest and not self.gives_up else 0
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -116,7 +127,7 @@ class LogSource:
             self.shown = current
             return False
         if current.generation != self._generation:
-            self.ring.note(f"-- the file began anew (its life no. {current.generation}) --")
+            await self._note_new_life(current.generation)
             return await self._open(current, fresh=False)
         self.shown = current
         if current.offset <= self.end_offset:
@@ -157,21 +168,21 @@ class LogSource:
     async def older(self) -> int:
         """Load older lines in front, of an earlier life of the file where this one begins.
 
-        With a filter it goes on until some lines passed, or much was looked through.
+        With a filter it goes on until some lines passed, or much was looked through. At bytes that
+        are `left_out` it stops.
         """
         looked, came = 0, 0
         while self.shown is not None and came == 0 and looked < 8 * SCAN_BYTES:
             generation, end = self._front_generation, self.start_offset
-            if end <= self.first_offset and not await self._to_earlier_life():
-                break
-            if generation != self._front_generation:
-                continue
             window = await self._window(end=end, generation=generation)
-            if window is None or not window.data:
+            if window is None:
                 break
+            self.first_offset = window.first_offset
             data, start = _from_line_start(window)
             if not data:
-                break
+                if self.left_out or not await self._to_earlier_life():
+                    break
+                continue
             looked += len(data)
             self.start_offset, self.first_offset = start, window.first_offset
             came = self.ring.prepend(data, start)
@@ -186,7 +197,8 @@ class LogSource:
             return False
         self._front_generation -= 1
         self.start_offset, self.first_offset = window.end_offset, window.first_offset
-        note = f"-- below: life no. {self._front_generation + 1} of the file --"
+        lost = f"; {lost} between them" if (lost := _lost_words(window)) else ""
+        note = f"-- below: life no. {self._front_generation + 1} of the file{lost} --"
         self.ring.prepend_entries([(b"\x00" + note.encode(), 0, 0)])
         return True
 
@@ -212,9 +224,9 @@ class LogSource:
             offset = max(window.offset, self.end_offset)
             data = _whole_lines(data, window)
             if not data and self._generation < shown.generation:
+                await self._note_new_life(self._generation + 1)
                 self._generation += 1
                 self.end_offset = 0
-                self.ring.note(f"-- the file began anew (its life no. {self._generation}) --")
                 continue
             if not data:
                 break
@@ -223,6 +235,12 @@ class LogSource:
             if self.ring.end > before or self.ring.first > first:
                 break
         return self.ring.end - before
+
+    async def _note_new_life(self, life: int) -> None:
+        """Say in the lines that the file began anew, and what of it was lost before."""
+        before = await self._window(generation=self._generation, size=0)
+        lost = f"; {lost} before" if before and (lost := _lost_words(before)) else ""
+        self.ring.note(f"-- the file began anew (its life no. {life}){lost} --")
 
     async def to_end(self) -> None:
         """Show the newest lines."""
@@ -347,10 +365,13 @@ class LogSource:
             self.start_offset, self.first_offset = start, window.first_offset
             self._front_generation = generation
         self._generation = generation
-        self.dropped = window.dropped
+        self._count_missing(window)
         data = _whole_lines(data, window)
         self.end_offset = start + len(data)
         self._fed(self.ring.feed(data, start))
+
+    def _count_missing(self, window: LogWindow) -> None:
+        self.dropped, self.lost = window.dropped, _lost_words(window)
 
     def _fed(self, oldest: int | None) -> None:
         if oldest is not None:
@@ -381,17 +402,30 @@ class LogSource:
                 missing = size(offset - self.end_offset)
                 self.ring.note(f"-- {missing} are not stored --")
             self._fed(self.ring.feed(data, offset))
-            self.end_offset, self.dropped = offset + len(data), window.dropped
+            self.end_offset = offset + len(data)
+            self._count_missing(window)
             changed = True
         return changed
 
 
 def _from_line_start(window: LogWindow) -> tuple[bytes, int]:
-    """Cut a window that starts inside a line so that it starts at the next one."""
-    if window.offset <= window.first_offset:
-        return window.data, window.offset
+    """Cut a window that starts inside a line so that it starts at the next one.
+
+    So does what is stored of a file whose beginning is not.
+    """
+    if window.offset == 0:
+        return window.data, 0
     cut = window.data.find(b"\n") + 1
     return window.data[cut:], window.offset + cut
+
+
+def _lost_words(window: LogWindow) -> str:
+    """Say what was lost after this life of the file."""
+    if not window.lost_files:
+        return ""
+    files = "a file" if window.lost_files == 1 else f"{window.lost_files} files"
+    much = f", at least {size(window.lost_bytes)}" if window.lost_bytes else ""
+    return f"{files} lost unread{much}"
 
 
 def _whole_lines(data: bytes, window: LogWindow) -> bytes:

@@ -27,6 +27,7 @@ class Verb(StrEnum):
     UNPROTECT = "unprotect"
     BLACKLIST = "blacklist"
     UNBLACKLIST = "unblacklist"
+    READ_OLDER = "read_older"
 
     @property
     def ends_work(self) -> bool:
@@ -48,14 +49,21 @@ class Verb(StrEnum):
         return self in (Verb.DESTROY, Verb.DRAIN_DESTROY, Verb.RECYCLE)
 
     @property
+    def only_reads(self) -> bool:
+        """Whether it changes nothing but what is stored, so that nobody need confirm it."""
+        return self is Verb.READ_OLDER
+
+    @property
     def needs(self) -> Role:
         """The least role that may ask for it."""
+        if self.only_reads:
+            return Role.VIEWER
         return Role.OWNER if self.loses_data else Role.OPERATOR
 
     @property
     def takes_argument(self) -> bool:
-        """Whether it needs a text: a label, why a machine is blacklisted, a command."""
-        return self in (Verb.LABEL, Verb.BLACKLIST, Verb.RUN)
+        """Whether it needs a text: a label, why a machine is blacklisted, a command, a path."""
+        return self in (Verb.LABEL, Verb.BLACKLIST, Verb.RUN, Verb.READ_OLDER)
 
 
 ANYWAY = "anyway"

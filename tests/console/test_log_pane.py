@@ -1,8 +1,13 @@
 from functools import partial
 
+import msgspec
+
 from console_pilot import NOW, console
 from fleetui.console.log_source import LogSource
+from fleetui.domain.intent import IntentState
 from fleetui.domain.stream import StreamId
+from fleetui.domain.text import sanitise
+from memory_store import MemoryStore
 from sample_fleet import build
 
 LOG = "/tmp/cuzk.log"
@@ -188,3 +193,61 @@ async def test_an_instance_without_logs_says_so() -> None:
         run.store.logs.clear()
         await run.press("l")
         await run.shows("is stored yet")
+
+
+async def test_at_the_top_what_was_never_stored_is_asked_for() -> None:
+    stream = StreamId(20110148, LOG)
+    store = build(24, now=NOW)
+    body = b"".join(b"old line %04d\n" % number for number in range(400))
+    whole = bytearray(body) + store.logs[stream][1]
+    store.logs[stream] = (1, whole)
+    store.kept_from[stream] = len(body) - 7
+    store.intent_list.clear()
+    async with console(store, read_only=True) as run:
+        await run.press("l")
+        await run.shows("following")
+        await run.shows("not kept")
+        view = run.app.fleet_screen.log_view
+        await run.press("g")
+        await run.until(lambda: view.top_line == view.ring.first, "the top")
+        assert b"old line" not in view.ring.line(view.ring.first)
+        await run.press("k")
+        await run.until(lambda: store.intent_list, "the request")
+        (intent,) = store.intent_list
+        assert (intent.verb, intent.instance_id, intent.argument) == (
+            "read_older", stream.instance_id, LOG,
+        )  # fmt: skip
+        # What is asked for once is not asked for again meanwhile.
+        await run.press("k", "k", "pageup")
+        assert len(store.intent_list) == 1
+        store.kept_from[stream] = len(b"old line 0000\n") * 100
+        settled(store, IntentState.DONE, "300 lines")
+        await run.until(lambda: b"old line 0101" in view.ring.line(view.ring.first), "older lines")
+        lines = [view.ring.line(number) for number in range(view.ring.first, view.ring.end)]
+        assert [text for text in lines if text.startswith(b"old")] == body.splitlines()[101:]
+        await run.press("g", "k")
+        await run.until(lambda: len(store.intent_list) == 2, "the next request")
+        settled(store, IntentState.FAILED, "no SSH connection")
+        await run.shows("nothing older can be shown: no SSH connection")
+        await run.press("k", "k")
+        assert len(store.intent_list) == 2
+
+
+def settled(store: MemoryStore, state: IntentState, words: str) -> None:
+    """Settle the newest request, as a collector would."""
+    store.intent_list[-1] = msgspec.structs.replace(
+        store.intent_list[-1], state=state, result=sanitise(words)
+    )
+
+
+async def test_what_was_lost_is_said_where_the_file_began_anew() -> None:
+    async with console() as run:
+        await run.press("l")
+        await run.shows("following")
+        stream = StreamId(20110148, LOG)
+        run.store.losses[stream] = (2, 3_000_000)
+        run.store.write(20110148, LOG, b"the last of it\n", at=NOW)
+        await run.shows("2 files lost unread, at least")
+        run.store.begin_anew(20110148, LOG)
+        run.store.write(20110148, LOG, b"a new file\n", at=NOW)
+        await run.shows("its life no. 2); 2 files lost unread, at least")

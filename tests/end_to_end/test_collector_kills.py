@@ -25,7 +25,7 @@ from fleetui.store.sqlite import SqliteStore
 from link_stage import until
 from openssh import Sshd, processes_with
 from openssh import serving as serving_ssh
-from pretend_vast import KEY, IdleHost, Ports
+from pretend_vast import KEY, IdleHost, RealPorts
 
 KILLS = int(os.environ.get("FLEETUI_KILLS", "8"))
 FILES = 20
@@ -33,21 +33,6 @@ HEEDLESS_FILES = 5
 WEIGHTS = (97, 1, 1, 1)
 CATCH_UP_SECONDS = 120.0
 CHECKOUT = Path(__file__).parents[2]
-
-
-class RealPorts(Ports):
-    """The host's SSH is a real server."""
-
-    def __init__(self, sshd: Sshd) -> None:
-        super().__init__("")
-        self._sshd = sshd
-
-    async def open(self, host: IdleHost) -> int:
-        del host
-        return self._sshd.port
-
-    async def close(self, instance_id: int) -> None:
-        del instance_id
 
 
 class GrowingLog:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from fleetui.domain.answer import Answer
+from fleetui.domain.charge import DayOfCharges
 from fleetui.domain.finding_record import (
     FindingDecision,
     FindingRecord,
@@ -48,6 +49,8 @@ class MemoryStore:
         self.fleet_sample_list: list[FleetSample] = []
         self.event_list: list[Event] = []
         self.spend_list: list[Spend] = []
+        self.proofs_made: dict[tuple[int, int], float] = {}
+        self.charge_days: list[DayOfCharges] = []
         self.proposal_list: tuple[Proposal, ...] = ()
         self.standing_orders = Standing()
         self.intent_list: list[Intent] = []
@@ -68,6 +71,8 @@ class MemoryStore:
         self.stall = False
         self.kept_from: dict[StreamId, int] = {}
         self.missing: dict[int, LogMissing] = {}
+        self.losses: dict[StreamId, tuple[int, int]] = {}
+        """Files and bytes lost in the first life of a stream."""
         self.host_keys_by_id: dict[int, str] = {}
 
     # -- setting facts -------------------------------------------------------------------------
@@ -175,14 +180,21 @@ class MemoryStore:
         if stream not in self.logs:
             return None
         newest, data = self.logs[stream]
+        files, lost = self.losses.get(stream, (0, 0))
         if generation not in (None, newest):
-            return None
+            return LogWindow(
+                stream=stream, generation=generation, offset=0, data=b"", first_offset=0,
+                end_offset=0, lost_files=files, lost_bytes=lost,
+            ) if files else None  # fmt: skip
+        if newest > 1:
+            files, lost = 0, 0
         first = self.kept_from.get(stream, 0)
         stop = len(data) if end is None else min(end, len(data))
         start = max(stop - size, first)
         return LogWindow(
             stream=stream, generation=newest, offset=start, data=bytes(data[start:stop]),
             first_offset=first, end_offset=len(data), dropped=first,
+            lost_files=files, lost_bytes=lost,
         )  # fmt: skip
 
     async def log_missing(self) -> dict[int, LogMissing]:
@@ -217,6 +229,14 @@ class MemoryStore:
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         await self._ready()
         return tuple(item for item in self.spend_list if item.day >= since_day)
+
+    async def proofs(self, since_day: int) -> dict[tuple[int, int], float]:
+        await self._ready()
+        return {key: value for key, value in self.proofs_made.items() if key[1] >= since_day}
+
+    async def charges(self, since_day: int) -> tuple[DayOfCharges, ...]:
+        await self._ready()
+        return tuple(item for item in self.charge_days if item.day >= since_day)
 
     async def events(
         self, *, instance_id: int | None = None, limit: int = 200

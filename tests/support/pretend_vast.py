@@ -13,6 +13,7 @@ from fleetui.domain.secret import Secret
 from fleetui.simulator.run import Cast, Serving, serving
 from fleetui.vast.client import ApiSettings, VastClient
 from fleetui.vast.limiter import Limiter
+from openssh import Sshd
 
 KEY = "test-key-0123456789abcdef"
 
@@ -98,6 +99,21 @@ class Ports:
     async def aclose(self) -> None:
         for instance_id in list(self._servers):
             await self.close(instance_id)
+
+
+class RealPorts(Ports):
+    """The host's SSH is a real server."""
+
+    def __init__(self, sshd: Sshd) -> None:
+        super().__init__("")
+        self._sshd = sshd
+
+    async def open(self, host: IdleHost) -> int:
+        del host
+        return self._sshd.port
+
+    async def close(self, instance_id: int) -> None:
+        del instance_id
 
 
 async def _hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

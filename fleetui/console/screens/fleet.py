@@ -3,7 +3,7 @@
 import msgspec
 from textual.events import DescendantBlur, DescendantFocus
 
-from fleetui.console.inspection import describe
+from fleetui.console.older_parts import OlderParts
 from fleetui.console.screens.fleet_acts import FleetActs
 from fleetui.console.screens.fleet_cursor import FleetCursor
 from fleetui.console.screens.fleet_log import FleetLog
@@ -22,6 +22,8 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
     def on_mount(self) -> None:
         """Start with the cursor in the table."""
         self.set_focus(self.table)
+        app = self.console_app
+        self.log_pane.older_parts = OlderParts(app.store, app.actor, self.state.clock)
         self._arrange(*self.size)
 
     def fleet_changed(self, changed: set[int]) -> None:
@@ -56,6 +58,8 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
     def _draw_inspector(self) -> None:
         if not self.inspector.display or self.subject is None:
             return
+        from fleetui.console.inspection import describe  # noqa: PLC0415 - after the first paint
+
         row = self.state.row(self.subject.row.instance_id) or self.subject.row
         subject = msgspec.structs.replace(self.subject, row=row, now=self.state.now())
         self.inspector.show(describe(subject, self.inspector.inner_width, self.glyphs))

@@ -8,6 +8,7 @@ from fleetui.console.glyphs import Glyphs
 from fleetui.console.keymap import Keymap
 from fleetui.console.log_merge import ErrorsSource, MergedSource
 from fleetui.console.log_source import CONFIG_KIND, LogSource
+from fleetui.console.older_parts import OlderParts
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.log_pane import LogPane
@@ -53,6 +54,8 @@ class LogsScreen(FleetUIScreen):
     def on_mount(self) -> None:
         """Keys go to the lines."""
         super().on_mount()
+        app = self.console_app
+        self.pane.older_parts = OlderParts(app.store, app.actor, app.state.clock)
         self.set_focus(self.pane.view)
 
     @property

@@ -19,6 +19,7 @@ from fleetui.console.keymap import Keymap
 from fleetui.console.line_filter import TROUBLE, LineFilter, line_filter
 from fleetui.console.log_ring import is_trouble, is_warning
 from fleetui.console.log_source import LineSource, LogSource, stream_name
+from fleetui.console.older_parts import OlderParts
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.log_tabs import tabs
@@ -69,6 +70,8 @@ class LogPane(Vertical):
         self._glyphs = glyphs
         self.view = LogView(glyphs, id="log")
         self.source: LineSource | None = None
+        self.older_parts: OlderParts | None = None
+        """Who fetches what is not stored of a file."""
         self.title = ""
         self.prompt = PromptLine(hints=(("enter", "go"), ("escape", "close")), id="search")
         self._prompt_for = "search"
@@ -164,6 +167,8 @@ class LogPane(Vertical):
             right.append((self._glyphs.plain(f"/{view.search.text}  "), "key"))
         if isinstance(source, LogSource) and source.dropped:
             right.append((f"{figures.size(source.dropped)} not kept  ", "warn"))
+        if isinstance(source, LogSource) and source.lost:
+            right.append((self._glyphs.plain(f"{source.lost}  "), "warn"))
         if self._loading:
             right.append(("looking…  " if not self._glyphs.ascii_only else "looking  ", "busy"))
         if view.follow and source.at_end:
@@ -284,8 +289,25 @@ class LogPane(Vertical):
 
     async def _load_older(self, source: LineSource) -> None:
         count = await source.older()
+        if source is not self.source:
+            return
+        at_top = self.view.top_line <= self.view.ring.first
+        if not count and at_top and isinstance(source, LogSource) and source.left_out:
+            count = await self._fetch_older(source)
         if source is self.source and count:
             self.view.grown()
+
+    async def _fetch_older(self, source: LogSource) -> int:
+        """Have a part fetched that was never stored; returns how many lines came."""
+        if self.older_parts is None or source.shown is None:
+            return 0
+        much = figures.size(source.left_out)
+        self.post_message(self.Said(f"{much} before this are not stored: asking the host for some"))
+        trouble = await self.older_parts.fetch(source.instance_id, source.shown.stream.path)
+        if trouble:
+            source.gives_up = True
+            self.post_message(self.Said(f"nothing older can be shown: {trouble}"))
+        return await source.older()
 
     async def _load_newer(self, source: LineSource) -> None:
         count = await source.newer()
