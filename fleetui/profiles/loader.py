@@ -19,12 +19,15 @@ import msgspec
 from fleetui.domain.stage import Stage
 from fleetui.profiles.model import STREAM_KINDS, Action, Profile, ProfileError, StreamSpec
 from fleetui.profiles.rules import read_rules, slow_rules
+from fleetui.profiles.toml_lines import TomlLines
 
 OPERATOR_RULES = "rules.toml"
 
 _NAME = re.compile(r"[\w-]+\Z")
+_PLACE = re.compile(r"\(at line (\d+),")
 _LONG_NUMBER = re.compile(r"\d{1000}")
 _DEEPEST = 8
+_SPACE = 32
 _HIGHEST_PORT = 65535
 _NEWEST_CUDA = 99
 _LARGEST = 1e18
@@ -57,7 +60,12 @@ def load(name_or_path: str | Path, user_folder: Path | None = None) -> Profile:
     profile = _read(source, user_folder, chain=())
     if user_folder is not None and (user_folder / OPERATOR_RULES).is_file():
         extra = _open(user_folder / OPERATOR_RULES, user=True)
-        added = read_rules(_parse(extra), extra.name, extra.text, user=True)
+        data = _parse(extra)
+        unknown = sorted(set(data) - {"rule"})
+        if unknown:
+            message = f"no such key: {unknown[0]}; it holds [[rule]] tables only"
+            raise _error(extra, unknown[0], message)
+        added = read_rules(data, extra.name, extra.text, user=True)
         taken = {rule.id for rule in added}
         kept = tuple(rule for rule in profile.rules if rule.id not in taken)
         warnings = (*profile.warnings, *slow_rules(added, extra.name, extra.text))
@@ -96,7 +104,9 @@ def _parse(source: _Source) -> dict[str, Any]:
     try:
         return tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
-        message = f"{source.name}: {error}"
+        told = _PLACE.search(str(error))
+        line = told[1] if told else source.text.count("\n") + 1
+        message = f"{source.name}:{line}: {error}"
         raise ProfileError(message) from error
     except ValueError as error:
         numbered = enumerate(source.text.splitlines(), 1)
@@ -119,7 +129,8 @@ def _read(source: _Source, user_folder: Path | None, chain: tuple[str, ...]) -> 
     unknown = sorted(set(data) - _KEYS)
     if unknown:
         raise _error(source, unknown[0], f"no such key: {unknown[0]}")
-    profile = Profile(name=str(data.get("name", Path(source.name).stem)), streams=(), rules=())
+    name = _word(source, data, "name") if "name" in data else Path(source.name).stem
+    profile = Profile(name=name, streams=(), rules=())
     if "extends" in data:
         # A file that extends its own name means the built-in one.
         base = _find(_word(source, data, "extends"), user_folder, own=False)
@@ -150,7 +161,9 @@ def _settings(source: _Source, data: dict[str, Any], base: Profile) -> dict[str,
     if "streams" in data:
         if not isinstance(data["streams"], list):
             raise _error(source, "streams", "streams are written as [[streams]] tables")
-        changes["streams"] = tuple(_stream(source, entry) for entry in data["streams"])
+        changes["streams"] = tuple(
+            _stream(source, number, entry) for number, entry in enumerate(data["streams"])
+        )
     for key in ("stage_limits", "silence_limits"):
         if key in data:
             changes[key] = {**getattr(base, key), **_limits(source, data[key], key)}
@@ -189,25 +202,31 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _LARGEST
 
 
-def _stream(source: _Source, entry: object) -> StreamSpec:
-    if not isinstance(entry, dict) or set(entry) - {"kind", "patterns", "copies", "stage"}:
-        raise _error(source, "streams", "a stream has kind, patterns, copies and stage only")
+def _stream(source: _Source, number: int, entry: object) -> StreamSpec:
+    def wrong(word: str, text: str) -> ProfileError:
+        return _error(source, word, text, table="streams", number=number)
+
+    if not isinstance(entry, dict):
+        raise wrong("", "streams are written as [[streams]] tables")
+    unknown = sorted(set(entry) - {"kind", "patterns", "copies", "stage"})
+    if unknown:
+        raise wrong(unknown[0], "a stream has kind, patterns, copies and stage only")
     patterns = entry.get("patterns")
     if not isinstance(entry.get("kind"), str) or not isinstance(patterns, list) or not patterns:
-        raise _error(source, "streams", "a stream needs a kind and a list of patterns")
+        raise wrong("patterns", "a stream needs a kind and a list of patterns")
     if entry["kind"] not in STREAM_KINDS:
         kinds = ", ".join(sorted(STREAM_KINDS))
-        raise _error(source, entry["kind"], f"no such kind: {entry['kind']!r}; there are {kinds}")
+        raise wrong("kind", f"no such kind: {entry['kind']!r}; there are {kinds}")
     if not isinstance(entry.get("copies", False), bool):
-        raise _error(source, "copies", "copies must be true or false")
+        raise wrong("copies", "copies must be true or false")
     for pattern in patterns:
-        if not isinstance(pattern, str) or not pattern.startswith("/") or "\n" in pattern:
-            raise _error(source, str(pattern), f"{pattern!r} is not an absolute path or glob")
+        if isinstance(pattern, str) and any(ord(letter) < _SPACE for letter in pattern):
+            raise wrong("patterns", f"{pattern!r} holds a control character, as no path should")
+        if not isinstance(pattern, str) or not pattern.startswith("/"):
+            raise wrong(str(pattern), f"{pattern!r} is not an absolute path or glob")
     stage = entry.get("stage")
     if stage is not None and (not isinstance(stage, str) or stage not in set(Stage)):
-        raise _error(
-            source, "stage" if not isinstance(stage, str) else stage, f"no such stage: {stage!r}"
-        )
+        raise wrong("stage", f"no such stage: {stage!r}")
     return StreamSpec(
         entry["kind"],
         tuple(patterns),
@@ -222,9 +241,9 @@ def _limits(source: _Source, table: object, key: str) -> dict[Stage, float]:
         raise _error(source, key, f"{key} must be a table of seconds")
     for name, seconds in table.items():
         if name not in set(Stage):
-            raise _error(source, name, f"{key}: no such stage: {name!r}")
+            raise _error(source, name, f"{key}: no such stage: {name!r}", table=key)
         if not _is_size(seconds):
-            raise _error(source, name, f"{key}: {name} must be seconds above 0")
+            raise _error(source, name, f"{key}: {name} must be seconds above 0", table=key)
         limits[Stage(name)] = float(seconds)
     return limits
 
@@ -236,7 +255,7 @@ def _action(source: _Source, name: str, entry: object) -> Action:
         return Action(_action_file(source, name, entry["file"]))
     if isinstance(entry, dict) and set(entry) == {"files"} and _is_words(entry["files"]):
         return Action("\n".join(_action_file(source, name, file) for file in entry["files"]))
-    raise _error(source, name, f"action {name}: give either script, file or files")
+    raise _error(source, f"actions.{name}", f"action {name}: give either script, file or files")
 
 
 def _is_words(value: object) -> bool:
@@ -265,10 +284,12 @@ def _words(source: _Source, data: dict[str, Any], key: str) -> list[str]:
     return list(words)
 
 
-def _error(source: _Source, word: str, text: str) -> ProfileError:
-    lines = source.text.splitlines()
-    number = next((at for at, line in enumerate(lines, 1) if word in line), 1)
-    return ProfileError(f"{source.name}:{number}: {text}")
+def _error(
+    source: _Source, word: str, text: str, *, table: str = "", number: int = 0
+) -> ProfileError:
+    """Make an error that names the line of a key or of a value with a word."""
+    line = TomlLines(source.text).line_of(word, table, number)
+    return ProfileError(f"{source.name}:{line}: {text}")
 
 
 def _with(profile: Profile, changes: dict[str, Any]) -> Profile:

@@ -1,13 +1,16 @@
 """The `[[rule]]` tables of a profile."""
 
+import re
 from typing import Any
 
 from fleetui.domain.stage import Stage
 from fleetui.profiles.model import STREAM_KINDS, ProfileError, Rule
 from fleetui.profiles.patterns import DEAR, compile_pattern
 from fleetui.profiles.tokens import SELECTIVE, raw_tokens
+from fleetui.profiles.toml_lines import TomlLines
 from fleetui.profiles.words import CATEGORIES, SIGNALS
 
+_BREAKS = re.compile(r"[\n\r\0]")
 _KEYS = {"id", "kinds", "any", "pattern", "category", "unless", "stage", "signal", "fails"}
 
 
@@ -17,14 +20,14 @@ def read_rules(data: dict[str, Any], name: str, text: str, *, user: bool) -> tup
     Raises:
         ProfileError: a rule cannot be used; names the file, the line and the rule.
     """
-    lines = _rule_lines(text)
+    lines = TomlLines(text).tables("rule")
     rules: dict[str, Rule] = {}
     tables = data.get("rule", [])
     if not isinstance(tables, list):
-        message = f"{name}: rules are written as [[rule]] tables"
+        message = f"{name}:{lines[0]}: rules are written as [[rule]] tables"
         raise ProfileError(message)
     for number, table in enumerate(tables):
-        line = lines[number] if number < len(lines) else 1
+        line = lines[min(number, len(lines) - 1)]
         label = table.get("id", f"number {number + 1}") if isinstance(table, dict) else number + 1
         try:
             rule = _rule(table, user=user)
@@ -39,10 +42,10 @@ def read_rules(data: dict[str, Any], name: str, text: str, *, user: bool) -> tup
 
 def slow_rules(rules: tuple[Rule, ...], name: str, text: str) -> tuple[str, ...]:
     """Say which of the rules of one file are slow, by file, line and rule, and why."""
-    lines = _rule_lines(text)
+    lines = TomlLines(text).tables("rule")
     return tuple(
-        f"{name}:{line}: rule {rule.id}: slow: {cost}"
-        for line, rule in zip(lines, rules, strict=False)
+        f"{name}:{lines[min(number, len(lines) - 1)]}: rule {rule.id}: slow: {cost}"
+        for number, rule in enumerate(rules)
         if (cost := _cost(rule)) is not None
     )
 
@@ -59,14 +62,6 @@ def _cost(rule: Rule) -> str | None:
         if min(map(len, tokens)) < SELECTIVE:
             return f"the literal {literal!r} is short: many lines hold it"
     return None
-
-
-def _rule_lines(text: str) -> list[int]:
-    return [
-        number
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.replace(" ", "").startswith("[[rule]]")
-    ]
 
 
 def _rule(table: object, *, user: bool) -> Rule:
@@ -120,5 +115,9 @@ def _texts(table: dict[str, Any], key: str) -> tuple[str, ...]:
     words = table.get(key, [])
     if not isinstance(words, list) or any(not isinstance(word, str) or not word for word in words):
         message = f"{key} must be a list of texts"
+        raise ValueError(message)
+    unseen = next((word for word in words if _BREAKS.search(word)), None)
+    if unseen is not None:
+        message = f"{key}: {unseen!r} is in no line"
         raise ValueError(message)
     return tuple(words)

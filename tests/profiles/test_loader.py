@@ -66,6 +66,23 @@ def test_the_operators_profile_replaces_or_extends_the_built_in_one(tmp_path: Pa
     assert profile.streams == load("cuzk").streams
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\nrules = 3", ":2: no such key: rules; it holds [[rule]] tables only"),
+        (RULE + "[stage_limits]\nbench = 3", ":6: no such key: stage_limits"),
+        ("\nrule = 5", ":2: rules are written as [[rule]] tables"),
+        (RULE + 'colour = "red"', ":2: rule mine: no such key: colour"),
+        ("[[rule]", ":1: Expected"),
+    ],
+)
+def test_the_operators_rules_are_refused_with_a_place(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "rules.toml").write_text(text)
+    with pytest.raises(ProfileError) as caught:
+        load("cuzk", tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path}/rules.toml{said}")
+
+
 def test_extending_may_change_one_rule(tmp_path: Path) -> None:
     changed = RULE.replace("mine", "bench.throughput")
     (tmp_path / "cuzk.toml").write_text('extends = "cuzk"\n' + changed)
@@ -127,7 +144,7 @@ def test_bad_rules_are_refused(tmp_path: Path, addition: str, said: str) -> None
         ('[actions.x]\nfile = "missing.sh"', "action x"),
         ("status_port = true", "status_port must be a number"),
         (RULE + RULE, ":7: rule mine: the id is used twice"),
-        ("\nrule = [1]", ":1: rule 1: a rule is written as a [[rule]] table"),
+        ("\nrule = [1]", ":2: rule 1: a rule is written as a [[rule]] table"),
         ("\nstreams = 5", ":2: streams are written as [[streams]] tables"),
         ("\nactions = 5", ":2: actions are written as"),
         (STREAM + 'stage = ["boot"]', ":4: no such stage: ['boot']"),
@@ -140,6 +157,25 @@ def test_bad_rules_are_refused(tmp_path: Path, addition: str, said: str) -> None
         ("input_bytes = inf", ":1: input_bytes must be a number above 0"),
         ("status_port = 1000000000000", ":1: status_port must be a number above 0, at most 65535"),
         (RULE + 'category = "disk_ful"', ":2: rule mine: no such category: 'disk_ful'"),
+        ("\nrule = 5", ":2: rules are written as [[rule]] tables"),
+        ("\n[rule]\nid = 1", ":2: rules are written as [[rule]] tables"),
+        ('name = "a"\nrule = [{id = "a"}, {id = "b"}]', ":2: rule a: kinds must name"),
+        ("name = 5", ":1: name must be a name"),
+        ("# bench\n[stage_limits]\nboot = 1\n[silence_limits]\nboot = 0", ":5: silence_limits"),
+        (STREAM + STREAM.replace("/tmp/x", "\\u0000"), ":6: '\\x00' holds a control"),
+        (STREAM + STREAM.replace("/tmp/x", "/tmp/\\u0000"), ":6: '/tmp/\\x00' holds a control"),
+        (STREAM + STREAM + "size = 3", ":7: a stream has kind, patterns, copies and stage only"),
+        (STREAM + "patterns = 1", ":4: Cannot overwrite a value"),
+        ("[actions.x]\nscript = 3", ":1: action x: give either script, file or files"),
+        (RULE.replace("hello world", "a\\nb"), ":2: rule mine: any: 'a\\nb' is in no line"),
+        (
+            RULE + "pattern = '''\n[[rule]]\n#\\d'''\n" + RULE.replace("bench", "nowhere"),
+            ":10: rule mine: kinds must name",
+        ),
+        (
+            '[[rule]]\nid = """\n[[rule]]\n"""\nkinds = [\n  "log", # [[rule]]\n]\n[[ "rule" ]]',
+            ":1: rule [[rule]]\n: it needs literals",
+        ),
         (RULE + 'signal = "proof_dun"', ":2: rule mine: no such signal: 'proof_dun'"),
     ],
 )
