@@ -92,6 +92,8 @@ def _gateway(clues: Clues) -> Iterator[Finding]:
             if not (fact.rule.endswith((".curl", ".wget")) and fact.source in sources)
         ]
     facts = [fact for fact in facts if not _LOCAL.search(fact.text)]
+    if clues.facts("params_checksum_mismatch"):
+        facts = [fact for fact in facts if not fact.rule.endswith(".given_up")]
     open_ones = [fact for fact in facts if not _settled(clues, fact)]
     if open_ones:
         yield make(
@@ -112,8 +114,14 @@ def _gateway(clues: Clues) -> Iterator[Finding]:
 
 
 def _settled(clues: Clues, fact: Fact) -> bool:
-    """Whether parameters were found good after this trouble with fetching them."""
-    return clues.followed(fact, "mark.params_file_ok", "mark.c1_loaded") is not None
+    """Whether parameters were found good after this trouble with fetching them.
+
+    A downloader that complains and then has the file has tried once more by itself.
+    """
+    good = ["mark.params_file_ok", "mark.c1_loaded"]
+    if fact.rule.endswith((".aria", ".exit")):
+        good.append("mark.download_complete")
+    return clues.followed(fact, *good) is not None
 
 
 def _stall(clues: Clues) -> Iterator[Finding]:

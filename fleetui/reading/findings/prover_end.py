@@ -207,6 +207,6 @@ def _says_why(clues: Clues, panic: Fact) -> bool:
 
 def _is_echo(panic: Fact, lost: Sequence[Fact]) -> bool:
     """Whether a client panicked only because its connection was gone."""
-    return any(
+    return panic.rule == "prover_panic.rust" and any(
         fact.source == panic.source and abs(fact.line - panic.line) <= _ECHO_LINES for fact in lost
     )
