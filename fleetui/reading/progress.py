@@ -24,7 +24,7 @@ class Work:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._input = ProofInput()
+        self._input = ProofInput(profile.input_bytes)
         self._loads = loads.Loads()
         self._planned: tuple[int | None, int | None] = (None, None)
         self.download = Download(profile)
@@ -72,7 +72,7 @@ class Work:
         if stage is Stage.PARAM_FETCH:
             return self.download.progress(now)
         if stage is Stage.C1_DOWNLOAD:
-            return self._input.progress(self._profile.input_bytes, now)
+            return self._input.progress(now)
         if stage in (Stage.DAEMON_START, Stage.DAEMON_RESTART):
             return self._loads.progress(now)
         if stage is Stage.WARMUP:

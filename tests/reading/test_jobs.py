@@ -5,7 +5,6 @@ import pytest
 from fleetui.logs.matcher import Matcher
 from fleetui.profiles.loader import load
 from fleetui.reading.jobs import Jobs
-from fleetui.reading.proof_input import ProofInput
 
 MATCHER = Matcher(load("cuzk").rules)
 
@@ -89,16 +88,3 @@ def test_a_failure_of_a_job_that_was_never_seen_counts_once() -> None:
 def test_a_snap_deal_seen_from_the_middle_has_all_its_partitions(job: str) -> None:
     (part,) = told(*(proved(job, number) for number in range(12))).parts()
     assert (part.done, part.total) == (12, 16)
-
-
-def test_the_meter_of_curl_is_read() -> None:
-    line = " 40 57.2M   40 23.1M    0     0  15.1M      0  0:00:03  0:00:01  0:00:02 15.1M"
-    ((rule, fields),) = MATCHER.match("bench", line)
-    assert (rule.id, rule.signal) == ("bench.c1_meter", "input_progress")
-    proof_input = ProofInput()
-    proof_input.take("input_progress", fields, 5.0)
-    progress = proof_input.progress(60e6, 6.0)
-    assert progress is not None
-    assert (progress.done, progress.per_second) == (24e6, 15.1 * 2**20)
-    unknown = "  0     0    0     0    0     0      0      0 --:--:--  0:00:01 --:--:--     0"
-    assert [rule.id for rule, _ in MATCHER.match("bench", unknown)] == ["bench.c1_meter"]
