@@ -27,21 +27,7 @@ Lifeline = Annotated[int | None, Parameter(show=False)]
 
 
 MOST_ENTRIES = 100_000
-
-
-def main() -> None:
-    """Run the command line; the exit status is 0 fine, 1 a bad state, 2 wrong use."""
-    try:
-        result = app(result_action="return_value")
-    except config.ConfigError as error:
-        verbs.refuse(str(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader went away (`| head`); say nothing more on that pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    sys.exit(result if isinstance(result, int) else 0)
+MOST_DAYS = 3650
 
 
 @app.default
@@ -55,25 +41,13 @@ def console(
     ] = None,
 ) -> int:
     """Show the fleet; starts a collector when none runs."""
-    from fleetui.collector.launch import CollectorLaunchError, ensure_collector
-
     flags = {
         "state_dir": state_dir,
         "api_url": api_url,
         "read_only": read_only,
         "ascii_only": ascii_only,
     }
-    settings = config.load(flags)
-    notice = ""
-    try:
-        ensure_collector(settings)
-    except CollectorLaunchError as error:
-        # On a terminal the screen itself explains what is missing.
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            verbs.refuse(str(error))
-        notice = str(error)
-    account = settings.api_url.removeprefix("https://")
-    return verbs.run(verbs.show(settings, account=account, clock=settings.clock, notice=notice))
+    return verbs.open_console(flags)
 
 
 @app.command
@@ -310,6 +284,43 @@ def policy(
 
 
 @app.command
+def money(
+    *,
+    state_dir: StateDir = None,
+    days: Annotated[int, Parameter(help="How many days (UTC), the present one included.")] = 30,
+    csv: Annotated[
+        Literal["instances", "days", "stages"] | None,
+        Parameter(help="Print this table as CSV instead."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Print what the fleet burns, what it cost by stage, day and instance, and per proof."""
+    from fleetui.money_verbs import print_money
+
+    if not 1 <= days <= MOST_DAYS:
+        verbs.refuse(f"--days must lie between 1 and {MOST_DAYS}")
+    settings = config.load({"state_dir": state_dir})
+    return verbs.run(print_money(settings, days, table=csv, as_json=as_json))
+
+
+@app.command
+def hosts(
+    *words: Annotated[str, Parameter(help="Machine id, GPU, place, finding; all must occur.")],
+    state_dir: StateDir = None,
+    sort: Annotated[
+        Literal["machine", "rate", "running", "price", "proof", "download", "findings", "seen"],
+        Parameter(help="What comes first."),
+    ] = "proof",
+    as_json: AsJson = False,
+) -> int:
+    """Print what is remembered of the machines that were rented; status 1 when none fits."""
+    from fleetui.money_verbs import print_hosts
+
+    settings = config.load({"state_dir": state_dir})
+    return verbs.run(print_hosts(settings, words, sort, as_json=as_json))
+
+
+@app.command
 def findings(
     *,
     state_dir: StateDir = None,
@@ -389,8 +400,6 @@ def diagnose(
             answer = diagnose_file(path, stream)
     except DiagnoseError as error:
         verbs.refuse(str(error))
-    for unread in answer.unread:
-        print(f"fleetui: left out, as it cannot be read: {unread}", file=sys.stderr)
     for unread in answer.unread:
         print(f"fleetui: left out, as it cannot be read: {unread}", file=sys.stderr)
     doubt = no_all_clear(answer)

@@ -17,6 +17,7 @@ class Part(StrEnum):
     API = "API"
     ROWS = "rows"
     ACCOUNT = "account"
+    CHARGES = "charges"
     INTENTS = "intents"
     INTERNAL = "collector"
 

@@ -15,6 +15,7 @@ from fleetui.collector.acts import Tools
 from fleetui.collector.admission import Admission, Permissions
 from fleetui.collector.black_box import BlackBox
 from fleetui.collector.blast_radius import BlastRadius
+from fleetui.collector.charges import ChargeKeeper
 from fleetui.collector.fleet import Fleet
 from fleetui.collector.health import HealthBoard
 from fleetui.collector.host_keys import HostKeyKeeper
@@ -253,6 +254,14 @@ async def _start_parts(
         on_walk=fleet.on_walk,
         on_gone=fleet.on_gone,
     )
+    charges = ChargeKeeper(
+        client,
+        store,
+        lease,
+        interval_seconds=settings.charges_interval_seconds,
+        health=health,
+        clock=settings.clock,
+    )
     black_box = BlackBox(
         store,
         lease,
@@ -319,6 +328,7 @@ async def _start_parts(
     _start(group, "walks", walks.run())
     _start(group, "suspects", walks.settle_suspects())
     _start(group, "account", walks.watch_account())
+    _start(group, "charges", charges.run())
     _start(group, "catch up", fleet.catch_up(store, resumed))
     _start(group, "review", fleet.review())
     _start(group, "viewers", fleet.heed_viewers(store))

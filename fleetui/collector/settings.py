@@ -36,6 +36,7 @@ class CollectorSettings:
     walk_interval_seconds: float = 15.0
     api_pace: float = 1.0
     account_interval_seconds: float = 300.0
+    charges_interval_seconds: float = 1800.0
     lease_ttl_seconds: float = 5.0
     tick_seconds: float = 0.3
     sample_interval_seconds: float = 10.0

@@ -15,6 +15,7 @@ LEAST_SPACING = {
     "GET account keys": 0.0,
     "GET keys": 0.0,
     "deposit": 3.0,
+    "GET charges": 1.0,
     "logs": 0.0,
     "bid": 5.5,
 }

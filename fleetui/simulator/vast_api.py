@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from fleetui.simulator import http_answers, listing
+from fleetui.simulator.billing import Billing
 from fleetui.simulator.faults import Faults
 from fleetui.simulator.market import offer_row, wrong_in_order
 from fleetui.simulator.odd_rows import spoil
@@ -20,7 +21,7 @@ from fleetui.simulator.side_calls import RESULTS, SideCalls
 from fleetui.simulator.world import Rental, World
 
 Scopes = frozenset[str]
-READ_SCOPES = frozenset({"instance_read", "user_read", "misc"})
+READ_SCOPES = frozenset({"instance_read", "user_read", "billing_read", "misc"})
 ALL_SCOPES = READ_SCOPES | {"instance_write"}
 SCOPE_OF = {
     "GET list": "instance_read",
@@ -31,6 +32,7 @@ SCOPE_OF = {
     "deposit": "instance_read",
     "logs": "instance_read",
     "search": "misc",
+    "GET charges": "billing_read",
 }
 """The permission of an endpoint, `instance_write` unless named (facts: vast_api.md 1.5)."""
 RECORDED = 2000
@@ -99,6 +101,8 @@ class VastApi:
         deposit = r"/api/v0/instances/balance/{id:\d{1,18}}/"
         route("GET", deposit, self._limited("deposit", side.deposit))
         route("GET", "/api/v0/ssh/", self._limited("GET account keys", side.account_keys))
+        billing = Billing(world.ledger, lambda: [world.row(item) for item in world.listed()])
+        route("GET", "/api/v0/charges/", self._limited("GET charges", billing.charges))
         route("GET", "/api/v0/users/current/", self._limited("GET account", self._account))
         route("*", "/{rest:.*}", self._nothing)
 

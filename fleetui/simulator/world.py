@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fleetui.domain.clock import Clock
+from fleetui.simulator.billing import Ledger
 from fleetui.simulator.rows import PRICE_SHARES, base_row, price, settle
 from fleetui.simulator.stock import Offer, Stock, StockMachine
 
@@ -84,6 +85,7 @@ class World:
         for scenario, age in self.plan:
             self.add(scenario, now - age)
         self.stock = Stock(OFFERS, self.seed, now)
+        self.ledger = Ledger()
 
     @property
     def offers(self) -> dict[int, Offer]:
@@ -190,6 +192,8 @@ class World:
             }
             row |= {"direct_port_start": rental.ssh_port, "direct_port_end": rental.ssh_port}
         settle(row, now)
+        if rental.destroyed_at is None:
+            self.ledger.observe(row, now)
         return row
 
     def destroy(self, instance_id: int) -> bool:
@@ -198,6 +202,7 @@ class World:
         if rental is None:
             return False
         now = self.clock.now()
+        self.row(rental)
         rental.destroyed_at = self.real()
         rental.host.stop(now)
         self.stock.give_back(rental.fields["machine_id"], now)

@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from fleetui.domain.answer import Answer
+from fleetui.domain.charge import DayOfCharges
 from fleetui.domain.finding_record import (
     FindingDecision,
     FindingRecord,
@@ -202,6 +203,15 @@ class ViewerStore(Protocol):
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""
 
+    async def proofs(self, since_day: int) -> dict[tuple[int, int], float]:
+        """Return how many proofs each instance made on each day since then: (instance, day).
+
+        Measured rates over the time they were measured in; whoever has no rate is not there.
+        """
+
+    async def charges(self, since_day: int) -> tuple[DayOfCharges, ...]:
+        """Return what the API charged on the days since then that are known, oldest first."""
+
     async def events(
         self, *, instance_id: int | None = None, limit: int = 200
     ) -> tuple[Event, ...]:
@@ -320,6 +330,13 @@ class CollectorStore(ViewerStore, Protocol):
             FenceLostError: somebody else holds the lease.
             StoreError: they do not reach the first stored byte, are of another generation, or
                 there is no room for them; nothing was written.
+        """
+
+    async def keep_charges(self, lease: Lease, charges: DayOfCharges) -> None:
+        """Keep what was charged on a day, in place of what was known of it.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
         """
 
     async def keep_snapshot(self, lease: Lease, snapshot: Snapshot) -> None:

@@ -182,6 +182,30 @@ def read_fleet_samples(
     )
 
 
+def read_proofs(connection: sqlite3.Connection, since_day: int) -> dict[tuple[int, int], float]:
+    """Return the proofs of each instance on each day (UTC, counted from the epoch).
+
+    Of an hour it is the mean of the measured rates for as much of it as they were measured: the
+    fleet's minutes with samples, and of these the share in which the instance had a rate.
+    """
+    hours, minutes = RESOLUTIONS[-1], RESOLUTIONS[1]
+    parts = METRICS["proofs_per_hour"]
+    found = connection.execute(
+        "SELECT s.instance_id, s.at / 86400,"  # noqa: S608 - our own names
+        f" sum(s.proofs_per_hour_sum / {parts}.0 / s.proofs_per_hour_n"
+        "  * s.proofs_per_hour_n / f.most * f.share)"
+        f" FROM sample_{hours} s JOIN ("
+        f"  SELECT at, max(max(proofs_per_hour_n, cost_per_hour_n)) AS most,"
+        f"  (SELECT iif(count(*) = 0, 1.0, count(*) * {minutes}.0 / {hours})"
+        f"   FROM fleet_sample_{minutes} m WHERE m.at >= h.at AND m.at < h.at + {hours}) AS share"
+        f"  FROM sample_{hours} h WHERE h.at >= :since GROUP BY h.at"
+        " ) f ON f.at = s.at"
+        " WHERE s.at >= :since AND s.proofs_per_hour_n > 0 GROUP BY 1, 2",
+        {"since": since_day * 86_400},
+    )
+    return {(instance_id, day): proofs for instance_id, day, proofs in found}
+
+
 def prune_samples(connection: sqlite3.Connection, at: float) -> None:
     """Remove what is older than its resolution is kept."""
     for seconds, kept in RETENTION_SECONDS.items():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fleetui.store import (
     answer_tables,
+    charge_tables,
     finding_tables,
     intent_tables,
     machine_marks,
@@ -208,6 +209,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE generation ADD COLUMN lost_files INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE generation ADD COLUMN lost_bytes INTEGER NOT NULL DEFAULT 0",
     ),
+    charge_tables.TABLES,
 )
 """What brings a file from each version to the next; an empty one is of version 0.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fleetui.domain.answer import Answer
+from fleetui.domain.charge import DayOfCharges
 from fleetui.domain.clock import Clock
 from fleetui.domain.codec import decode, encode
 from fleetui.domain.finding_record import (
@@ -28,6 +29,7 @@ from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.domain.text import SafeText
 from fleetui.store import (
     answer_tables,
+    charge_tables,
     finding_tables,
     fleet_tables,
     intent_tables,
@@ -217,6 +219,14 @@ class SqliteStore:
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""
         return await self._database.read(lambda raw: spend_tables.read_spend(raw, since_day))
+
+    async def proofs(self, since_day: int) -> dict[tuple[int, int], float]:
+        """Return how many proofs each instance made on each day since then: (instance, day)."""
+        return await self._database.read(lambda raw: sample_tables.read_proofs(raw, since_day))
+
+    async def charges(self, since_day: int) -> tuple[DayOfCharges, ...]:
+        """Return what the API charged on the days since then that are known, oldest first."""
+        return await self._database.read(lambda raw: charge_tables.read_charges(raw, since_day))
 
     async def spend_totals(self) -> dict[int, SpendTotal]:
         """Return what each instance has cost since it was first seen."""
@@ -443,6 +453,19 @@ class SqliteStore:
             return taken.log_bytes
 
         return await self._fenced(lease, keep)
+
+    async def keep_charges(self, lease: Lease, charges: DayOfCharges) -> None:
+        """Keep what was charged on a day, in place of what was known of it.
+
+        Raises:
+            FenceLostError: somebody else holds the lease.
+        """
+
+        def keep(raw: sqlite3.Connection) -> None:
+            lease_rows.renew(raw, self._host_clock, lease)
+            charge_tables.write_charges(raw, charges)
+
+        await self._fenced(lease, keep)
 
     async def keep_snapshot(self, lease: Lease, snapshot: Snapshot) -> None:
         """Keep a last look at a host; the oldest make room for it.

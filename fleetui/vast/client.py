@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from fleetui.domain.charge import Charge, DayOfCharges
 from fleetui.domain.clock import Clock, SystemClock
 from fleetui.domain.instance import Instance, Walk, WalkOutcome
 from fleetui.domain.text import SafeText, sanitise
@@ -19,7 +20,8 @@ from fleetui.vast.answers import (
     PresenceKind,
     WalkResult,
 )
-from fleetui.vast.errors import Trouble, VastError
+from fleetui.vast.charges import DAY_SECONDS, day_query, read_charges
+from fleetui.vast.errors import Trouble, VastError, unreadable
 from fleetui.vast.gates import number, whole
 from fleetui.vast.limiter import Endpoint, Limiter
 from fleetui.vast.offers import OffersResult, RentalOrder, read_offer
@@ -225,6 +227,40 @@ class VastClient:
         if reply.problem is not None:
             raise VastError(reply.problem)
         return Account(number(reply.data.get("balance")), number(reply.data.get("credit")))
+
+    async def charges(self, day: int) -> DayOfCharges:
+        """Read what was charged on one day (UTC, counted from the epoch), all of it.
+
+        Raises:
+            VastError: the API did not answer usably.
+        """
+        read_at = self._clock.now()
+        found: list[Charge] = []
+        token: str | None = None
+        for _ in range(MOST_PAGES):
+            query = day_query(day, token)
+            reply = await self._transport.send(
+                Call(Endpoint.CHARGES, "GET", "/api/v0/charges/", query)
+            )
+            if reply.problem is not None:
+                raise VastError(reply.problem)
+            rows = reply.data.get("results")
+            if not isinstance(rows, list):
+                raise unreadable("the answer lacks 'results'")
+            charges, odd = read_charges(rows)
+            if odd:
+                raise unreadable(f"{odd} of {len(rows)} charges cannot be read")
+            found += charges
+            following = reply.data.get("next_token")
+            if not following:
+                whole_day = read_at >= (day + 1) * DAY_SECONDS
+                return DayOfCharges(
+                    day=day, read_at=read_at, charges=tuple(found), whole=whole_day
+                )
+            if not isinstance(following, str) or following == token:
+                raise unreadable("the charges turn in a circle")
+            token = following
+        raise unreadable(f"the charges have more than {MOST_PAGES} pages")
 
     async def _manage(
         self, instance_id: int, body: dict[str, object], *, repeatable: bool

@@ -63,6 +63,11 @@ class VastError(Exception):
         self.problem = problem
 
 
+def unreadable(text: str) -> VastError:
+    """Return the error of a good answer that does not hold what was asked for."""
+    return VastError(Problem(trouble=Trouble.UNREADABLE, text=sanitise(text, _TEXT_LIMIT)))
+
+
 def classify(status: int, headers: Mapping[str, str], data: object, raw: bytes) -> Problem | None:
     """Judge an answer; `None` is a good one: status 2xx, a JSON object, `success` not false.
 

@@ -32,6 +32,7 @@ class Endpoint(Enum):
     ACCOUNT = ("GET account", 1.0, "user_read")
     SEARCH = ("search", 6.0, "misc")
     RENT = ("asks", 4.5, "instance_write")
+    CHARGES = ("GET charges", 1.0, "billing_read")
 
     def __init__(self, title: str, spacing: float, scope: str) -> None:
         self.title = title

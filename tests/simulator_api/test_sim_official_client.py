@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import sysconfig
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from fleetui.simulator.run import Serving
+from fleetui.vast.charges import DAY_SECONDS
 from fleetui.vast.offers import RentalOrder
 from pretend_vast import KEY, client_of, pretend_vast
 
@@ -206,6 +208,27 @@ async def test_it_bids_and_reads_logs_and_keys(served: Serving, official: Offici
     deposit = await official.json("show", "deposit", str(one))
     assert deposit["refundable_deposit"] == 0
     assert await official.json("show", "ssh-keys") == []
+
+
+async def test_both_clients_read_the_same_charges(served: Serving, official: Official) -> None:
+    today = int(served.world.clock.now() // DAY_SECONDS)
+    start = today * DAY_SECONDS
+    found = await official.json(
+        "show", "invoices-v1", "--charges", "--start-date", str(start), "--end-date",
+        str(start + DAY_SECONDS - 1), "--limit", "100",
+    )  # fmt: skip
+    theirs = {
+        int(re.sub(r"\D", "", row["source"])): float(str(row["amount"]).strip("$"))
+        for row in found["results"]
+    }
+    async with client_of(served.environment["VAST_URL"]) as client:
+        day = await client.charges(today)
+    ours: dict[int | None, float] = defaultdict(float)
+    for charge in day.charges:
+        ours[charge.instance_id] += charge.dollars
+    assert set(theirs) == set(ours) == set(served.world.rentals)
+    for instance_id, amount in theirs.items():
+        assert ours[instance_id] == pytest.approx(amount, abs=0.02)
 
 
 def many_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

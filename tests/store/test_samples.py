@@ -1,11 +1,14 @@
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fleetui.domain.charge import Charge, DayOfCharges
 from fleetui.domain.sample import Sample
+from fleetui.store.interface import FenceLostError
 from fleetui.store.sample_tables import RETENTION_SECONDS
 from store_bench import Bench
 
@@ -149,3 +152,34 @@ async def test_buckets_are_what_plain_arithmetic_says(
                 ):
                     assert figure == pytest.approx(plain, rel=0, abs=0.00051)
     await bench.store.close()
+
+
+async def test_proofs_are_the_rate_for_as_long_as_it_was_measured(bench: Bench) -> None:
+    day = int(START // 86_400)
+    # An hour of samples a minute: one instance proves all through it, one in its second half.
+    for minute in range(60):
+        at = START + 60.0 * minute
+        late = 30.0 if minute >= 30 else None
+        await bench.publish(samples=[sample(1, at, 12.0, 0.5), sample(2, at, late, 0.5)])
+    # Of the next hour only ten minutes were seen.
+    for minute in range(60, 70):
+        await bench.publish(samples=[sample(1, START + 60.0 * minute, 6.0, 0.5)])
+    assert await bench.store.proofs(day) == {(1, day): pytest.approx(13.0), (2, day): 15.0}
+    assert await bench.store.proofs(day + 1) == {}
+
+
+async def test_the_charges_of_a_day_are_replaced_by_a_later_look(bench: Bench) -> None:
+    def charges(day: int, dollars: float, *, whole: bool) -> DayOfCharges:
+        charge = Charge(instance_id=1, kind="gpu", dollars=dollars)
+        return DayOfCharges(day=day, read_at=1.0, charges=(charge,), whole=whole)
+
+    for item in (charges(6, 1.0, whole=False), charges(5, 4.0, whole=True)):
+        await bench.store.keep_charges(bench.lease, item)
+    later = charges(6, 2.0, whole=True)
+    await bench.store.keep_charges(bench.lease, later)
+    assert await bench.store.charges(0) == (charges(5, 4.0, whole=True), later)
+    assert await bench.store.charges(6) == (later,)
+    stranger = msgspec.structs.replace(bench.lease, epoch=bench.lease.epoch + 7)
+    with pytest.raises(FenceLostError):
+        await bench.store.keep_charges(stranger, charges(6, 9.0, whole=True))
+    assert await bench.store.charges(6) == (later,)

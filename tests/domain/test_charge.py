@@ -1,0 +1,67 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleetui.domain.charge import Charge, DayOfCharges, reconcile_days, reconcile_instances
+from fleetui.domain.money import Spend
+from fleetui.domain.stage import Stage
+
+
+def spent(instance_id: int, day: int, dollars: float) -> Spend:
+    return Spend(
+        instance_id=instance_id, machine_id=1, day=day, stage=Stage.RUNNING,
+        began_at=day * 86_400.0, seconds=60.0, unseen_seconds=0.0, dollars=dollars,
+    )  # fmt: skip
+
+
+def charged(day: int, *charges: Charge) -> DayOfCharges:
+    return DayOfCharges(day=day, read_at=day * 86_400.0, charges=charges)
+
+
+def charge(instance_id: int | None, kind: str, dollars: float) -> Charge:
+    return Charge(instance_id=instance_id, kind=kind, dollars=dollars)
+
+
+def test_both_books_of_a_day_are_laid_side_by_side() -> None:
+    days = reconcile_days(
+        [spent(1, 5, 2.0), spent(2, 5, 1.0), spent(1, 6, 9.0)],
+        [charged(5, charge(1, "gpu", 2.5), charge(1, "disk", 0.25), charge(2, "bwd", 0.5),
+                 charge(None, "other", 4.0))],
+    )  # fmt: skip
+    assert list(days) == [5]
+    day = days[5]
+    assert (day.counted, day.charged, day.bandwidth, day.other) == (3.0, 2.75, 0.5, 4.0)
+    assert day.difference == -0.25
+
+
+def test_days_without_charges_are_left_out_of_an_instances_comparison() -> None:
+    found = reconcile_instances(
+        [spent(1, 5, 2.0), spent(1, 6, 9.0)],
+        [charged(5, charge(1, "gpu", 2.0), charge(3, "gpu", 1.0), charge(None, "other", 1.0))],
+    )
+    assert found[1].difference == 0
+    assert (found[3].counted, found[3].charged) == (0.0, 1.0)
+    assert found[None].other == 1.0
+
+
+KINDS = st.sampled_from(["gpu", "disk", "bwd", "bwu", "other"])
+CENTS = st.integers(-(10**6), 10**6).map(lambda cents: cents / 128)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), CENTS), max_size=12),
+    st.dictionaries(
+        st.integers(1, 4),
+        st.lists(st.tuples(st.none() | st.integers(1, 4), KINDS, CENTS), max_size=6),
+        max_size=4,
+    ),
+)
+def test_no_dollar_of_a_compared_day_is_lost(
+    ours: list[tuple[int, int, float]], theirs: dict[int, list[tuple[int | None, str, float]]]
+) -> None:
+    spend = [spent(*item) for item in ours]
+    days = [charged(day, *(charge(*item) for item in items)) for day, items in theirs.items()]
+    known = sum(item.dollars for item in spend if item.day in theirs)
+    total = sum(item[2] for items in theirs.values() for item in items)
+    for books in (reconcile_days(spend, days).values(), reconcile_instances(spend, days).values()):
+        assert sum(book.counted for book in books) == known
+        assert sum(book.charged + book.bandwidth + book.other for book in books) == total

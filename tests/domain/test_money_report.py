@@ -1,0 +1,94 @@
+"""The money report from given books."""
+
+import csv
+import io
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console_pilot import NOW
+from fleetui.domain.charge import Charge, DayOfCharges
+from fleetui.domain.money import Spend
+from fleetui.domain.policy import Policy
+from fleetui.domain.stage import Stage
+from fleetui.domain.text import sanitise
+from fleetui.reports.money import DAY_SECONDS, TABLES, money_csv, money_report, money_text
+from memory_store import MemoryStore
+from sample_fleet import build
+
+TODAY = int(NOW // DAY_SECONDS)
+
+
+def spent(instance_id: int, stage: Stage, dollars: float, day: int = TODAY) -> Spend:
+    return Spend(
+        instance_id=instance_id, machine_id=9, day=day, stage=stage, began_at=day * 86_400.0,
+        seconds=3600.0, unseen_seconds=900.0, dollars=dollars,
+    )  # fmt: skip
+
+
+async def test_each_figure_is_what_the_books_say() -> None:
+    store = build(4, now=NOW)
+    first, second, *_ = sorted(store.rows)
+    row = store.rows[first][1]
+    store.put(msgspec.structs.replace(
+        row, stage=Stage.RUNNING, cost_per_hour=0.4, proofs_per_hour=60.0, label=None
+    ))  # fmt: skip
+    store.put(msgspec.structs.replace(store.rows[second][1], stage=Stage.FAILED, cost_per_hour=0.3))
+    store.spend_list = [
+        spent(first, Stage.WARMUP, 1.0, TODAY - 1), spent(first, Stage.RUNNING, 3.0),
+        spent(77, Stage.FAILED, 2.0), spent(first, Stage.RUNNING, 50.0, TODAY - 9),
+    ]  # fmt: skip
+    store.proofs_made = {(first, TODAY): 500.0}
+    store.charge_days = [DayOfCharges(day=TODAY, read_at=NOW, charges=(
+        Charge(instance_id=first, kind="gpu", dollars=3.25),
+        Charge(instance_id=first, kind="bwu", dollars=0.5),
+        Charge(instance_id=None, kind="other", dollars=1.0),
+    ))]  # fmt: skip
+    report = await money_report(store, Policy(max_dollars_per_proof=0.008), NOW, days=2)
+    assert (report["spent"], report["proofs"], report["dollars_per_proof"]) == (6.0, 500.0, 0.012)
+    assert report["unseen_dollars"] == 1.5
+    assert second in report["idle"]
+    assert {item["stage"]: item["dollars"] for item in report["by_stage"]} == {
+        "warmup": 1.0, "running": 3.0, "failed": 2.0,
+    }  # fmt: skip
+    yesterday, today = report["by_day"]
+    assert (yesterday["dollars_per_proof"], yesterday["charged"]) == (None, None)
+    assert (today["dollars"], today["proving_dollars"], today["dollars_per_proof"]) == (
+        5.0, 3.0, 0.01,
+    )  # fmt: skip
+    mine = report["by_instance"][0]
+    assert (mine["instance_id"], mine["dollars"], mine["overhead_dollars"]) == (first, 4.0, 1.0)
+    assert (mine["break_even_rate"], mine["margin"]) == (50.0, 10.0)
+    assert (mine["charged"], mine["bandwidth"], mine["difference"]) == (3.25, 0.5, 0.25)
+    gone = next(item for item in report["by_instance"] if item["instance_id"] == 77)
+    assert (gone["stage"], gone["machine_id"], gone["break_even_rate"]) == ("gone", 9, None)
+    assert report["charges"] == {
+        "days": 1, "counted": 5.0, "charged": 3.25, "difference": -1.75, "bandwidth": 0.5,
+        "other": 1.0, "for_no_instance": 1.0,
+    }  # fmt: skip
+    assert "$0.0120 a proof" in money_text(report)
+
+
+async def test_nothing_known_is_said_as_not_known() -> None:
+    report = await money_report(MemoryStore(), Policy(), NOW, days=1)
+    assert report["burn"] is None
+    assert report["dollars_per_proof"] is None
+    assert report["charges"] is None
+    assert "burn $?/h" in money_text(report)
+    assert [money_csv(report, table) for table in TABLES] == ["", "", ""]
+
+
+LABELS = st.text(max_size=12) | st.sampled_from(["=cmd()", "+1", "-2", "@x", 'a,"b"', "a\nb"])
+
+
+@given(LABELS)
+async def test_any_label_comes_back_from_the_table_and_is_no_formula(label: str) -> None:
+    store = build(1, now=NOW)
+    (instance_id,) = store.rows
+    safe = sanitise(label)
+    store.put(msgspec.structs.replace(store.rows[instance_id][1], label=safe))
+    report = await money_report(store, Policy(), NOW, days=1)
+    (row,) = csv.DictReader(io.StringIO(money_csv(report, "instances")))
+    assert row["label"].removeprefix("'") == safe.removeprefix("'")
+    assert not row["label"].startswith(("=", "+", "-", "@"))
