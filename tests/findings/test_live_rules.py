@@ -553,16 +553,6 @@ def test_a_first_warmup_with_few_workers_tells_of_those_to_come() -> None:
     assert diagnose(later) == ()
 
 
-def test_where_the_cgroup_tells_no_limit_the_rows_counts() -> None:
-    rented = Instance(instance_id=1, actual_status=sanitise("running"), mem_limit_gb=137.4)
-    facts = (fact("mark.workers", workers="16"),)
-    bench = case(Stage.BENCH, era="O", facts=facts, probe=BUSY, instance=rented)
-    (risk,) = diagnose(bench)
-    assert "may have 128 GiB" in risk.summary
-    assert risk.evidence[1].source == "vast"
-    odd = msgspec.structs.replace(rented, mem_limit_gb=0.2)
-    assert diagnose(msgspec.structs.replace(bench, instance=odd)) == ()
-
 
 def test_a_card_too_small_for_a_proof_is_warned_of_and_blamed_for_nothing() -> None:
     card = gpus(5.0, name=sanitise("RTX 3080 Ti"), memory_total_mib=12_288.0)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from fleetui.domain.finding import Evidence, Finding, Severity
+from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
 from fleetui.reading.case import Case
@@ -19,8 +19,6 @@ _WORKER_GIB = 20.0
 _PARAMS_GIB = 133.0
 _PCE_GIB = 25.7
 _FIRST_FRACTION = 0.1
-_LEAST_MEMORY_GB = 1.0
-"""The row's unit is not documented for all; what is less than this is no container's limit."""
 _PLANNED = re.compile(r"\bpartition_workers=(\d{1,4})\b|\b(\d{1,4}) partition workers")
 # Cards of 16 GB show some hundred MiB less (facts: cuzk.md section 8, mode 6).
 _LEAST_CARD_MIB = 15_500.0
@@ -42,12 +40,12 @@ def look(clues: Clues) -> Iterator[Finding]:
 
 def _memory(clues: Clues) -> Iterator[Finding]:
     said = clues.facts("memory_overcommit_risk")
-    allowed = _memory_limit(clues.case)
-    if allowed is None:
+    probe = clues.case.probe
+    limit = probe.memory_max_bytes if probe is not None else None
+    if probe is None or limit is None:
         if said:
             yield make("memory_overcommit_risk", facts=said, confidence=0.6)
         return
-    limit, proof = allowed
     budget = clues.last("mark.budget")
     workers = clues.last("mark.workers", "mark.restart_daemon")
     need: float | None = None
@@ -74,23 +72,11 @@ def _memory(clues: Clues) -> Iterator[Finding]:
     yield make(
         "memory_overcommit_risk",
         facts=[*([line] if line is not None else []), *said[:1]],
-        evidence=[proof],
+        evidence=[remark("probe:cgroup.memory.max", f"{limit / GIB:.0f} GiB", probe.at)],
         confidence=0.7,
         summary=f"The daemon may use {what}, but the container may have {limit / GIB:.0f} GiB: the "
         f"kernel kills it {when}",
     )
-
-
-def _memory_limit(case: Case) -> tuple[float, Evidence] | None:
-    """Return the container's memory in bytes: by its own cgroup, else by the row."""
-    probe = case.probe
-    if probe is not None and probe.memory_max_bytes is not None:
-        limit = float(probe.memory_max_bytes)
-        return limit, remark("probe:cgroup.memory.max", f"{limit / GIB:.0f} GiB", probe.at)
-    told = case.instance.mem_limit_gb if case.instance is not None else None
-    if not told or told < _LEAST_MEMORY_GB:
-        return None
-    return told * 1e9, remark("vast", f"mem_limit {told:.1f} GB")
 
 
 def _planned_workers(clues: Clues) -> tuple[float, Fact] | None:
