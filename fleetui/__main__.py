@@ -1,6 +1,6 @@
 """`python -m fleetui` is the `fleetui` command."""
 
-from fleetui.cli import main
+from fleetui.start import main
 
 if __name__ == "__main__":
     main()

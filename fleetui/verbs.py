@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,12 +14,30 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fleetui import config
 
 if TYPE_CHECKING:
+    from fleetui.domain.check import Check
     from fleetui.store.sqlite import SqliteStore
 
 
-async def show(
-    settings: config.Settings, *, account: str, clock: str, notice: str = "", own: bool = True
-) -> int:
+def open_console(flags: Mapping[str, Any]) -> int:
+    """Show the fleet; the console starts a collector when none runs.
+
+    Raises:
+        ConfigError: the settings are wrong.
+    """
+    settings = config.load(flags)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        # Without a terminal there is no screen that could explain what is missing.
+        from fleetui.collector.launch import CollectorLaunchError, ensure_collector
+
+        try:
+            ensure_collector(settings)
+        except CollectorLaunchError as error:
+            refuse(str(error))
+    account = settings.api_url.removeprefix("https://")
+    return run(show(settings, account=account, clock=settings.clock))
+
+
+async def show(settings: config.Settings, *, account: str, clock: str, own: bool = True) -> int:
     """Show the console; `own`: it may start a collector for these settings."""
     from fleetui.console.terminal import mouse_wanted, prepare_terminal
 
@@ -28,7 +46,6 @@ async def show(
     from fleetui.console.keymap import Keymap, KeymapError
     from fleetui.console.preferences import PreferenceFile
     from fleetui.console.shell import ShellSettings
-    from fleetui.doctor import examine
     from fleetui.domain.clock import parse_clock
     from fleetui.store.interface import StoreError
 
@@ -50,9 +67,8 @@ async def show(
             read_only=settings.read_only,
             ascii_only=settings.ascii_only,
             keymap=keymap,
-            examine=partial(examine, settings) if own else None,
+            examine=partial(_examine, settings) if own else None,
             start_collector=partial(_start_collector, settings) if own else None,
-            notice=notice,
             theme=settings.theme,
             preferences=PreferenceFile(settings.state_dir / "console.json"),
             shell=ShellSettings(
@@ -65,6 +81,13 @@ async def show(
             asyncio.get_running_loop().add_signal_handler(number, screen.exit)
         await screen.run_async(mouse=mouse_wanted(os.environ))
         return screen.return_code or 0
+
+
+async def _examine(settings: config.Settings) -> "tuple[Check, ...]":
+    """Let the doctor look at these settings."""
+    from fleetui.doctor import examine
+
+    return await examine(settings)
 
 
 async def _start_collector(settings: config.Settings) -> str:

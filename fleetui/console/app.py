@@ -4,7 +4,7 @@ import os
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from textual.binding import BindingType
@@ -17,10 +17,8 @@ from fleetui.console.command_desk import CommandDesk
 from fleetui.console.diff_output import DiffOutputApp
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
-from fleetui.console.inspection import Subject
 from fleetui.console.intent_desk import IntentDesk
 from fleetui.console.keymap import Keymap
-from fleetui.console.modals.menu import Choice, Menu
 from fleetui.console.ordered_keys import OrderedKeysApp
 from fleetui.console.ordering import Selection
 from fleetui.console.palette import PAINTS, TERMINAL, paint_named
@@ -37,8 +35,10 @@ from fleetui.console.widgets.log_view import LogView
 from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
 from fleetui.domain.text import sanitise
-from fleetui.reading.peers import Peers
 from fleetui.store.interface import ViewerStore
+
+if TYPE_CHECKING:
+    from fleetui.console.inspection import Subject
 
 SPARK_HOURS = 6.0
 THEME_NOTES = {
@@ -55,8 +55,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
 
     `actor` goes into every intent; `account` names whose fleet it is. With `read_only` no key
     that acts is bound, and an intent is refused however it came about. `start_collector` starts
-    one when none runs and returns why it could not (empty: one runs); `notice` says why none
-    could be started at first.
+    one when none runs and returns why it could not (empty: one runs).
     """
 
     TITLE = "FleetUI"
@@ -81,7 +80,6 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         save_folder: Path | None = None,
         examine: Examine | None = None,
         start_collector: Callable[[], Awaitable[str]] | None = None,
-        notice: str = "",
     ) -> None:
         super().__init__(css_path=style_sheets())
         self.store = store
@@ -101,9 +99,8 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         )
         self.shell = ShellDesk(self, shell or ShellSettings(), save_folder)
         self.acts = IntentDesk(self, undo_seconds)
-        self.collector = CollectorWatch(self, start_collector, tried=bool(notice))
+        self.collector = CollectorWatch(self, start_collector)
         self.examine = examine
-        self._notice = notice
         self._asked_to_quit = False
         self.loops = StoreLoops(self, f"{self.actor} {uuid.uuid4().hex[:8]}")
         self.commands = CommandDesk(self)
@@ -119,8 +116,6 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
     def on_mount(self) -> None:
         """Show the fleet and start the loops."""
         self.push_screen(self.fleet_screen)
-        if self._notice:
-            self.show_welcome(self._notice)
         chosen = self.preferences.now
         self.fleet_screen.table.set_columns(chosen.columns, wide=chosen.wide)
         self.fleet_screen.table.selection = Selection(group=chosen.group)
@@ -142,8 +137,11 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
 
     # -- reading -------------------------------------------------------------------------------
 
-    async def read_subject(self, instance_id: int) -> Subject | None:
+    async def read_subject(self, instance_id: int) -> "Subject | None":
         """Read all that the inspector shows of an instance."""
+        from fleetui.console.inspection import Subject  # noqa: PLC0415 - after the first paint
+        from fleetui.reading.peers import Peers  # noqa: PLC0415 - the same
+
         row = self.state.row(instance_id)
         if row is None:
             return None
@@ -198,6 +196,8 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
 
     def action_theme_menu(self) -> None:
         """Choose the colours."""
+        from fleetui.console.modals.menu import Choice, Menu  # noqa: PLC0415 - on demand only
+
         choices = [Choice(name, name, THEME_NOTES[name]) for name in PAINTS]
         self.push_screen(
             Menu("colours", choices, self.glyphs, current=self.paint.name), self._theme_chosen

@@ -4,8 +4,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from fleetui.console.screens.settings import WelcomeScreen
-
 if TYPE_CHECKING:
     from fleetui.console.app import FleetApp
 
@@ -23,20 +21,26 @@ Start = Callable[[], Awaitable[str]]
 class CollectorWatch:
     """Looks whether somebody holds the lease, and starts a collector when nobody does."""
 
-    def __init__(self, app: "FleetApp", start: Start | None, *, tried: bool) -> None:
+    def __init__(self, app: "FleetApp", start: Start | None) -> None:
         self._app = app
         self._start = start
-        self._started_at = time.monotonic() if tried else float("-inf")
+        self._started_at = float("-inf")
         self._collector_gone_at: float | None = None
-        # Whoever opened this console has just looked for a collector, or started one.
+        self._looked = False
         self._starts_until = time.monotonic() + COLLECTOR_STARTS_SECONDS
-        app.state.collector_starting = start is not None and not tried
+        app.state.collector_starting = start is not None
 
     async def look_after(self) -> None:
         """Start a collector when none has been there for a while."""
         state = self._app.state
         state.collector_starting &= time.monotonic() < self._starts_until
         gone = state.loaded and not state.lease_held
+        if state.loaded and not self._looked:
+            # The fleet is on the screen: now there is time for a collector.
+            self._looked = True
+            if gone:
+                self.start()
+                return
         waited = time.monotonic() - self._started_at
         if gone and self._start is not None and waited > COLLECTOR_AGAIN_SECONDS:
             if self._collector_gone_at is None:
@@ -62,8 +66,5 @@ class CollectorWatch:
             self._app.say("a collector runs")
             return
         self._app.state.collector_starting = False
-        screen = self._app.screen
-        if isinstance(screen, WelcomeScreen):
-            screen.notice = trouble
-            self._app.wake()
+        self._app.explain_start(trouble)
         self._app.say(f"no collector could be started: {trouble}", severity="error")

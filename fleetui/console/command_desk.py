@@ -7,7 +7,6 @@ from textual.dom import DOMNode
 from fleetui.console.arranging import GROUPINGS
 from fleetui.console.binding import call_of
 from fleetui.console.columns import COLUMNS
-from fleetui.console.filter_completion import completions
 from fleetui.console.palette import PAINTS
 from fleetui.console.screens.base import FleetUIScreen
 
@@ -52,6 +51,10 @@ class CommandDesk:
             case "group":
                 values = ["none", *GROUPINGS]
             case "filter":
+                from fleetui.console.filter_completion import (  # noqa: PLC0415 - on demand only
+                    completions,
+                )
+
                 return completions(begun, rows)
             case "instance":
                 values = [str(row.instance_id) for row in rows]

@@ -1,19 +1,22 @@
-"""From a key press to intents in the store: the dialog, the countdown, what came of them."""
+"""From a key press to intents in the store: the dialog, the countdown, what came of them.
+
+The dialog and its words are imported when something is asked: the first paint does without.
+"""
 
 import asyncio
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fleetui.console.acting import COUNTED_DOWN, Pending, Request, new_intent, request
-from fleetui.console.modals.confirm import Answer, ConfirmDialog
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.domain.intent import Event, Intent, IntentState, Verb
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.text import SafeText, sanitise
 
 if TYPE_CHECKING:
+    from fleetui.console.acting import Pending, Request
     from fleetui.console.app import FleetApp
+    from fleetui.console.modals.confirm import Answer, ConfirmDialog
 
 STORE_DEADLINE_SECONDS = 5.0
 ACTING_WORDS = {
@@ -43,12 +46,16 @@ class IntentDesk:
         self._app = app
         self._undo_seconds = undo_seconds
         self.pending: Pending | None = None
+        self.dialog: ConfirmDialog | None = None
+        """The question that is open."""
         self._watched: dict[str, Intent] = {}
         self.undone: list[Event] = []
         """What was taken back here: the collector never learnt of it."""
 
     def ask(self, verb: Verb, instance_ids: Sequence[int]) -> None:
         """Open the dialog on the instances as they are now; they stay its targets."""
+        from fleetui.console.acting import COUNTED_DOWN  # noqa: PLC0415 - see the module
+
         rows = [self._app.state.rows[item] for item in instance_ids if item in self._app.state.rows]
         if self._app.read_only:
             self._app.say("read-only: nothing is done from here")
@@ -67,6 +74,9 @@ class IntentDesk:
         self._app.work(self._open(verb, rows), f"ask {verb.value}", "ask")
 
     async def _open(self, verb: Verb, rows: Sequence[FleetRow]) -> None:
+        from fleetui.console.acting import request  # noqa: PLC0415 - see the module
+        from fleetui.console.modals.confirm import ConfirmDialog  # noqa: PLC0415 - see the module
+
         known = None
         if len(rows) == 1:
             try:
@@ -79,9 +89,11 @@ class IntentDesk:
         dialog = ConfirmDialog(asked, self._app.state, self._app.glyphs, account=self._app.account)
         table = self._app.fleet_screen.table
         table.pinned = True
+        self.dialog = dialog
 
-        def answered(answer: Answer) -> None:
+        def answered(answer: "Answer") -> None:
             table.pinned = False
+            self.dialog = None
             if answer == "confirmed":
                 self._confirmed(asked, dialog.live)
             else:
@@ -89,7 +101,13 @@ class IntentDesk:
 
         self._app.push_screen(dialog, answered)
 
-    def _confirmed(self, asked: Request, live: Sequence[int]) -> None:
+    def _confirmed(self, asked: "Request", live: Sequence[int]) -> None:
+        from fleetui.console.acting import (  # noqa: PLC0415 - see the module
+            COUNTED_DOWN,
+            Pending,
+            new_intent,
+        )
+
         now = self._app.state.now()
         intents = tuple(
             new_intent(row, asked.verb, self._app.actor, now, asked.argument)

@@ -26,9 +26,14 @@ class PlacesApp(App[None]):
     glyphs: Glyphs
     keymap: Keymap
     fleet_screen: FleetScreen
+    _explained = False
 
     def say(self, text: str, *, severity: str = "information") -> None:
         """Show a short note; never read as markup."""
+        raise NotImplementedError
+
+    def wake(self) -> None:
+        """Read for the screen that is shown soon."""
         raise NotImplementedError
 
     def action_show_fleet(self) -> None:
@@ -78,11 +83,16 @@ class PlacesApp(App[None]):
 
         self._show(SettingsScreen())
 
-    def show_welcome(self, notice: str) -> None:
-        """Explain a first start over the fleet."""
+    def explain_start(self, trouble: str) -> None:
+        """Say on a screen of its own why no collector could be started, once."""
         from fleetui.console.screens.settings import WelcomeScreen  # noqa: PLC0415 - see above
 
-        self.push_screen(WelcomeScreen(notice))
+        if isinstance(self.screen, WelcomeScreen):
+            self.screen.notice = trouble
+            self.wake()
+        elif not self._explained:
+            self.push_screen(WelcomeScreen(trouble))
+        self._explained = True
 
     def show_instance(self, instance_id: int) -> None:
         """Go to an instance's page."""

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from fleetui.console.modals.confirm import ConfirmDialog
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.domain.quiet import quiet_instances
 from fleetui.domain.text import sanitise
@@ -106,8 +105,9 @@ class StoreLoops:
 
     def _tell(self, changed: set[int]) -> None:
         screen = self._app.screen
-        if isinstance(screen, ConfirmDialog):
-            screen.fleet_changed()
+        dialog = self._app.acts.dialog
+        if dialog is not None:
+            dialog.fleet_changed()
             self._app.fleet_screen.fleet_changed(changed)
         elif isinstance(screen, FleetUIScreen) and screen.is_laid_out:
             screen.fleet_changed(changed)

@@ -160,15 +160,15 @@ async def test_a_start_without_a_key_explains_itself_and_tries_again() -> None:
     store = build(3, now=NOW)
     store.lease_held = False
     calls: list[int] = []
-    start = starter(["still no key"], calls)
-    async with console(store, notice="no Vast API key; looked at: x", start_collector=start) as run:
+    start = starter(["no Vast API key; looked at: x", "still no key"], calls)
+    async with console(store, start_collector=start) as run:
         await run.shows("no Vast API key")
         await run.shows("fleetui demo")
         await run.press("r")
         await run.shows("still no key")
         store.lease_held = True
         await run.until(lambda: not isinstance(run.app.screen, WelcomeScreen), "the fleet")
-        assert len(calls) == 1
+        assert len(calls) == 2
 
 
 async def test_a_console_starts_a_collector_when_its_own_died(

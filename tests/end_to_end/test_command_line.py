@@ -26,9 +26,9 @@ def run(
 
 def test_help_imports_no_screen_and_no_network(quiet_environment: dict[str, str]) -> None:
     script = (
-        "import sys, fleetui.cli as cli\n"
+        "import sys, fleetui.start as start\n"
         "sys.argv = ['fleetui', '--help']\n"
-        "try:\n    cli.main()\n"
+        "try:\n    start.main()\n"
         "finally:\n"
         "    heavy = {'textual', 'asyncssh', 'httpx', 'aiohttp', 'aiosqlite'} & set(sys.modules)\n"
         "    assert not heavy, heavy\n"

@@ -6,8 +6,6 @@ from textual.widgets import Input, Static
 
 from fleetui.console.arranging import GROUPINGS
 from fleetui.console.columns import BY_NAME, COLUMNS
-from fleetui.console.modals.columns import ColumnsDialog
-from fleetui.console.modals.menu import Choice, Menu
 from fleetui.console.screens.fleet_parts import FleetParts
 from fleetui.domain.query import QueryError, parse_query, valid_words
 
@@ -79,6 +77,8 @@ class FleetOrder(FleetParts):
 
     def action_sort_menu(self) -> None:
         """Choose the column to sort by; the one in use turns the order round."""
+        from fleetui.console.modals.menu import Choice, Menu  # noqa: PLC0415 - on demand only
+
         choices = [Choice(column.name, column.title) for column in COLUMNS]
         menu = Menu("sort by", choices, self.glyphs, current=self.table.selection.sort)
         self.app.push_screen(menu, lambda name: self.action_sort_by(name) if name else None)
@@ -95,6 +95,8 @@ class FleetOrder(FleetParts):
 
     def action_group_menu(self) -> None:
         """Choose what to group by."""
+        from fleetui.console.modals.menu import Choice, Menu  # noqa: PLC0415 - on demand only
+
         choices = [Choice("", "none"), *(Choice(name, name) for name in GROUPINGS)]
         menu = Menu("group by", choices, self.glyphs, current=self.table.selection.group)
         self.app.push_screen(menu, self._grouped)
@@ -110,6 +112,8 @@ class FleetOrder(FleetParts):
 
     def action_columns(self) -> None:
         """Choose the columns and their order."""
+        from fleetui.console.modals.columns import ColumnsDialog  # noqa: PLC0415 - on demand only
+
         dialog = ColumnsDialog(self.console_app.preferences.now.columns, self.glyphs)
         self.app.push_screen(dialog, self._columns_chosen)
 

@@ -1,5 +1,7 @@
 """The parts of the fleet screen and how they are laid out; what they do is in its subclasses."""
 
+from typing import TYPE_CHECKING
+
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.widgets import Static
@@ -7,7 +9,6 @@ from textual.widgets import Static
 from fleetui.console.binding import bindings_map
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
-from fleetui.console.inspection import Subject
 from fleetui.console.keymap import Keymap
 from fleetui.console.ordering import Selection
 from fleetui.console.screens.base import FleetUIScreen
@@ -22,6 +23,9 @@ from fleetui.console.widgets.log_pane import LogPane
 from fleetui.console.widgets.log_view import LogView
 from fleetui.console.widgets.prompt import PromptLine
 from fleetui.domain.query import Query
+
+if TYPE_CHECKING:
+    from fleetui.console.inspection import Subject
 
 
 class FleetParts(FleetUIScreen):

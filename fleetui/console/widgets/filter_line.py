@@ -2,7 +2,6 @@
 
 from textual.suggester import Suggester
 
-from fleetui.console.filter_completion import completions
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.widgets.prompt import PromptLine
 
@@ -26,5 +25,7 @@ class _FilterSuggester(Suggester):
 
     async def get_suggestion(self, value: str) -> str | None:
         """Return the likeliest whole text."""
+        from fleetui.console.filter_completion import completions  # noqa: PLC0415 - on demand only
+
         found = completions(value, self._state.rows.values())
         return found[0] if found else None
