@@ -145,3 +145,22 @@ def test_a_log_that_is_read_from_its_middle_counts_from_there() -> None:
     life.reader.feed(chunk, "daemon")
     rates = {rate.window_seconds: rate.proofs_per_hour for rate in life.at(7200).rates}
     assert rates == {900.0: pytest.approx(60, abs=5), 1800.0: pytest.approx(58)}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[entrypoint] {t} POST /bench-done rate=24.5 -> passed=false",
+        '[entrypoint] {t} bench-done {{"rate":24.5}}: {{"ok":true,"passed":false}}',
+    ],
+)
+def test_a_refused_rate_is_too_low_whether_the_minimum_was_read_or_not(said: str) -> None:
+    life = Life().say(900, "bench", "throughput:    0.408 proofs/min (147s/proof)")
+    life.say(901, "setup", said)
+    (finding,) = life.at(960).findings
+    assert finding.category == "bench_rate_below_min"
+    assert "24.5 proofs/h" in finding.summary
+    failed = Life().say(901, "setup", said.replace("24.5", "0"))
+    assert "bench_rate_below_min" not in [one.category for one in failed.at(960).findings]
+    accepted = Life().say(901, "setup", said.replace("false", "true"))
+    assert accepted.at(960).findings == ()

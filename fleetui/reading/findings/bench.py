@@ -48,9 +48,7 @@ def _minimum(clues: Clues) -> tuple[float, Fact | None] | None:
 def _rate(clues: Clues) -> Iterator[Finding]:
     rate, minimum = measured(clues), _minimum(clues)
     told = clues.facts("bench_rate_below_min")
-    if rate is not None and minimum is not None:
-        if not 0 < rate[0] < minimum[0]:
-            return
+    if rate is not None and minimum is not None and 0 < rate[0] < minimum[0]:
         proofs = [fact for fact in (rate[1], minimum[1]) if fact is not None]
         yield make(
             "bench_rate_below_min",
@@ -62,12 +60,13 @@ def _rate(clues: Clues) -> Iterator[Finding]:
         )
     elif told:
         fields = told[-1].fields
+        least = fields.get("minimum")
         yield make(
             "bench_rate_below_min",
             facts=told,
             confidence=0.9,
-            summary=f"The benchmark measured {fields.get('rate', '?')} proofs/h, below the minimum "
-            f"of {fields.get('minimum', '?')}",
+            summary=f"The benchmark measured {fields.get('rate', '?')} proofs/h, below the minimum"
+            + (f" of {least}" if least else ": it was refused"),
         )
 
 
