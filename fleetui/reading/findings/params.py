@@ -22,6 +22,9 @@ _CURL = {
 }
 _WHOLE_INPUT_BYTES = 40_000_000
 _STALLED_SECONDS = 3
+_MOMENTS = (".zero", ".trickle")
+"""Rules for one second of a download."""
+_LAST_LINES = 8
 _LEAST_DISK_KIB = 256 * 1024
 
 
@@ -130,9 +133,11 @@ def _stall(clues: Clues) -> Iterator[Finding]:
         for fact in clues.facts("params_fetch_stall")
         if not _settled(clues, fact) and clues.followed(fact, "mark.any_file_ok") is None
     ]
-    zeros = [fact for fact in facts if fact.rule.endswith(".zero")]
-    others = [fact for fact in facts if not fact.rule.endswith(".zero")]
-    if len(zeros) < _STALLED_SECONDS and not (zeros and not clues.case.live):
+    zeros = [fact for fact in facts if fact.rule.endswith(_MOMENTS)]
+    others = [fact for fact in facts if not fact.rule.endswith(_MOMENTS)]
+    # Every download has such seconds; it stands still when they are its last ones.
+    few = clues.case.live and len(zeros) < _STALLED_SECONDS
+    if few or not (zeros and _is_near_the_end(clues, zeros[-1])):
         zeros = []
     locks = [fact for fact in others if fact.rule.endswith(".lock")]
     if not zeros and not others:
@@ -153,6 +158,11 @@ def _stall(clues: Clues) -> Iterator[Finding]:
         if locks and not zeros
         else None,
     )
+
+
+def _is_near_the_end(clues: Clues, fact: Fact) -> bool:
+    tails = [tail for tail in clues.case.tails if tail.source == fact.source]
+    return all(tail.last_line - fact.line <= _LAST_LINES for tail in tails)
 
 
 def _incomplete(clues: Clues) -> Iterator[Finding]:
