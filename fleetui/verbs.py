@@ -213,7 +213,8 @@ async def apply_policy(
         found = next((item for item in proposed if item.verb is not None), None)
         if found is None or found.verb is None:
             refuse(f"nothing is proposed for instance {instance_id}; see `fleetui policy show`")
-        reason = f"{found.rule}: {found.text}"
+        if not (await store.fleet()).lease_held:
+            refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
         asked = await act.ask(
             store,
             found.verb,
@@ -221,7 +222,7 @@ async def apply_policy(
             clock=clock,
             actor=actor(),
             role=settings.role_here,
-            reason=reason,
+            reason=found.why,
             argument=None,
         )
         intents = await act.outcomes(store, asked, patience_seconds=600.0)

@@ -16,8 +16,9 @@ from fleetui.domain.clock import Clock
 from fleetui.domain.intent import Event, Intent, Verb
 from fleetui.domain.money import Spend
 from fleetui.domain.policy import Mode, Policy, Proposal
+from fleetui.domain.stage import Stage
 from fleetui.domain.text import SafeText, sanitise
-from fleetui.reading.policy import Subject, judge, judge_fleet
+from fleetui.reading.policy import OF_THE_API, Subject, judge, judge_fleet
 from fleetui.store.interface import CollectorStore, StoreError
 
 log = logging.getLogger(__name__)
@@ -141,9 +142,15 @@ class PolicyRunner:
             and not self._health.in_trouble(Part.API)
             and status not in ("", "unknown", "offline")
             and not watcher.instance.odd
+            and _is_known(proposal, watcher)
             and self._standing.protection(watcher.instance_id) is None
             and not watcher.acting
         )
+
+
+def _is_known(proposal: Proposal, watcher: Watcher) -> bool:
+    """Tell whether what a rule goes by is known now: of a host that lets nobody in it is not."""
+    return proposal.rule in OF_THE_API or watcher.connected or watcher.stage is Stage.LOADING
 
 
 def _dated(proposal: Proposal, earlier: Proposal | None, now: float) -> Proposal:
@@ -159,7 +166,7 @@ def _intent(proposal: Proposal, verb: Verb, watcher: Watcher, now: float) -> Int
         verb=verb,
         instance_id=instance.instance_id,
         actor=ACTOR,
-        reason=sanitise(f"{proposal.rule}: {proposal.text}"),
+        reason=sanitise(proposal.why),
         created_at=now,
         machine_id=instance.machine_id,
         host_id=instance.host_id,

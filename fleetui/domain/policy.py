@@ -8,6 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from fleetui.domain.intent import Verb
+from fleetui.domain.rental import plain_label
 from fleetui.domain.text import SafeText
 
 DEAREST_PROOF_DOLLARS = 0.008
@@ -77,11 +78,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """All rules. A limit that is `None` never strikes.
 
     `max_dollars_per_proof` gives the minimum rate of an instance; `labels` has other values for
-    instances by their label.
+    instances by their label, `instances` by their id.
     """
 
     max_dollars_per_proof: float = DEAREST_PROOF_DOLLARS
     labels: dict[str, float] = {}
+    instances: dict[int, float] = {}
     rate_below_minimum: _Rule = _Rule()
     benchmark_zero: _Rule = _Rule()
     registration: _Registration = _Registration()
@@ -97,13 +99,19 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     balance_low: _Balance = _Balance()
 
     def __post_init__(self) -> None:
-        prices = [self.max_dollars_per_proof, *self.labels.values()]
+        prices = [
+            self.max_dollars_per_proof,
+            *self.labels.values(),
+            *self.instances.values(),
+        ]
         if not all(price > 0 for price in prices):
             raise ValueError("a maximum cost per proof must be more than 0")
 
-    def dearest(self, label: str | None) -> float:
-        """Return the maximum cost of a proof on an instance with this label, in dollars."""
-        return self.labels.get(label or "", self.max_dollars_per_proof)
+    def dearest(self, instance_id: int, label: str | None) -> float:
+        """Return the maximum cost of a proof on an instance, in dollars."""
+        of_template = self.labels.get(plain_label(label), self.max_dollars_per_proof)
+        by_label = self.labels.get(label or "", of_template)
+        return self.instances.get(instance_id, by_label)
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,3 +127,9 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     verb: Verb | None = None
     cause: str | None = None
     since: float | None = None
+
+    @property
+    def why(self) -> str:
+        """The rule, what it saw and the cause, as the reason of an act."""
+        cause = f" (cause: {self.cause})" if self.cause else ""
+        return f"{self.rule}: {self.text}{cause}"

@@ -20,6 +20,8 @@ SPARED_SHARE = 0.25
 """What will end within this share of its limit after it is let go on."""
 LEAST_SHARE = 0.25
 """Before this share of its limit nothing is said to be unable to end in time."""
+OF_THE_API = frozenset({"bad_machine", "price_above", "outbid"})
+"""Rules that need nothing of the host itself."""
 _STAGES = {
     "registration": (Stage.LOADING, Stage.BOOT),
     "parameters": (Stage.PARAM_FETCH, Stage.PARAMS_DONE, Stage.C1_DOWNLOAD),
@@ -94,7 +96,7 @@ def _benchmark(subject: Subject, policy: Policy) -> Proposal | None:
         return _propose(subject, "benchmark_zero", policy.benchmark_zero.mode, text, cause=cause)
     if price is None:
         return None
-    dearest = policy.dearest(subject.instance.label)
+    dearest = policy.dearest(subject.instance.instance_id, subject.instance.label)
     least = minimum_rate(price, dearest)
     if rate.proofs_per_hour >= least:
         return None

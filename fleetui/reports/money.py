@@ -123,7 +123,7 @@ def _instances(
         row = rows.get(instance_id)
         cost = row.cost_per_hour if row else None
         rate = row.proofs_per_hour if row else None
-        even = break_even(cost, policy.dearest(row.label)) if row else None
+        even = break_even(cost, policy.dearest(row.instance_id, row.label)) if row else None
         found.append({
             "instance_id": instance_id,
             "machine_id": row.machine_id if row else machines.get(instance_id),

@@ -6,6 +6,7 @@ Nothing is destroyed that was not confirmed, nothing confirmed is forgotten, not
 import asyncio
 import contextlib
 import tempfile
+import time
 import uuid
 from collections import Counter
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from fleetui.collector.run import collect
 from fleetui.collector.settings import CollectorSettings
-from fleetui.domain.intent import Intent, IntentState, Verb, intent_on
+from fleetui.domain.intent import Intent, IntentState, Verb, Withdrawal, intent_on
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.secret import Secret
 from fleetui.domain.text import sanitise
@@ -26,6 +27,7 @@ from fleetui.profiles.model import Profile
 from fleetui.simulator.run import Serving
 from fleetui.simulator.vast_api import Recorded
 from fleetui.ssh.settings import SshSettings
+from fleetui.store.interface import StoreError
 from fleetui.store.sqlite import SqliteStore
 from fleetui.vast.client import ApiSettings
 from pretend_vast import IdleHost, RealTime, pretend_vast
@@ -36,15 +38,41 @@ FAULTS = [
     "api_down", "api_500", "html_200", "auth", "empty_list", "null_list", "partial_walk",
     "row_vanishes", "odd_rows", "refused", "lost_answer", "lost_answer", "single_unusable",
 ]  # fmt: skip
+PACE = 6
+SPEED = 60.0
+EXPIRY_SECONDS = 1200.0
+"""More than a course takes, unless it sleeps."""
+COMMANDS = {Verb.RUN: sanitise("uptime")}
 FIRM = {"auth", "refused"}
 """Faults under which a confirmed destroy may end as failed: the API refuses it for certain."""
 PROFILE: list[Profile] = []
 REQUESTS = st.tuples(
     st.integers(0, HOSTS - 1),
-    st.sampled_from([Verb.DESTROY, Verb.DESTROY, Verb.REBOOT, Verb.STOP, Verb.LABEL]),
+    st.sampled_from(
+        [
+            Verb.DESTROY,
+            Verb.DESTROY,
+            Verb.DRAIN_DESTROY,
+            Verb.REBOOT,
+            Verb.STOP,
+            Verb.LABEL,
+            Verb.RESTART_BENCHMARK,
+            Verb.RUN,
+        ]
+    ),
     st.sampled_from(["", "", "label", "machine_id", "host_id"]),
 )
 """Which instance, what, and in what the operator's sight of it is stale."""
+
+
+class LeapingClock:
+    """The fleet's time: it runs fast, and leaps while nobody collects."""
+
+    def __init__(self) -> None:
+        self.leapt = 0.0
+
+    def now(self) -> float:
+        return 1_790_000_000.0 + time.monotonic() * SPEED + self.leapt
 
 
 class Stage:
@@ -53,6 +81,7 @@ class Stage:
     def __init__(self, folder: Path, served: Serving, real: RealTime) -> None:
         self.served = served
         self.real = real
+        self.clock = LeapingClock()
         if not PROFILE:
             PROFILE.append(load("cuzk"))
         self._settings = CollectorSettings(
@@ -63,7 +92,7 @@ class Stage:
             ),
             ssh=SshSettings(use_agent=False),
             profile=PROFILE[0],
-            clock=served.world.clock,
+            clock=self.clock,
             holder="",
             walk_interval_seconds=0.02,
             api_pace=0.0,
@@ -72,6 +101,8 @@ class Stage:
             absence_deadline_seconds=0.5,
             verify_deadline_seconds=0.3,
             blast_radius_instances=1000,
+            acts_per_minute=PACE,
+            request_expiry_seconds=EXPIRY_SECONDS,
         )
         self._task: asyncio.Task[object] | None = None
         self.taken: list[Recorded] = []
@@ -137,6 +168,9 @@ class ActsMachine(RuleBasedStateMachine):
         self.changed: set[int] = set()
         self.asked: list[tuple[Intent, bool]] = []
         self.met_firm = False
+        self.withdrawn: set[str] = set()
+        self.slept_over: dict[str, IntentState] = {}
+        """What was asked for before the hours without a collector, and how far it had come."""
 
     @initialize(first=st.lists(REQUESTS, min_size=2, max_size=4))
     def begin(self, first: list[tuple[int, Verb, str]]) -> None:
@@ -152,7 +186,7 @@ class ActsMachine(RuleBasedStateMachine):
         self.stage = Stage(Path(folder), served, self.real)
         await self.stage.start()
         self.stage.store = await SqliteStore.open(
-            Path(folder) / "fleet.db", clock=served.world.clock, viewer=True
+            Path(folder) / "fleet.db", clock=self.stage.clock, viewer=True
         )
         self.rows = await self.stage.until_listed()
         for instance_id, rental in served.world.rentals.items():
@@ -175,12 +209,35 @@ class ActsMachine(RuleBasedStateMachine):
             intent_id=uuid.uuid4().hex,
             actor=sanitise("model"),
             reason=sanitise("asked"),
-            now=self.stage.served.world.clock.now(),
+            now=self.stage.clock.now(),
             # Its own label again, so that a labelling stops nothing that comes later.
-            argument=row.label if verb is Verb.LABEL else None,
+            argument=row.label if verb is Verb.LABEL else COMMANDS.get(verb),
         )
         self.runner.run(self.stage.store.intend(intent))
         self.asked.append((intent, bool(stale)))
+
+    @precondition(lambda self: self.asked)
+    @rule(place=st.integers(0, 100))
+    def withdraw(self, place: int) -> None:
+        """Somebody takes a request back, if the collector has not taken it."""
+        intent, _ = self.asked[place % len(self.asked)]
+        taken_back = Withdrawal(intent.intent_id, sanitise("model"), self.stage.clock.now())
+        try:
+            self.runner.run(self.stage.store.withdraw(taken_back))
+        except StoreError:
+            return
+        self.withdrawn.add(intent.intent_id)
+
+    @precondition(lambda self: not self.slept_over)
+    @rule(request=REQUESTS)
+    def sleep(self, request: tuple[int, Verb, str]) -> None:
+        """No collector runs for hours; what was asked for before is of no interest any more."""
+        self.runner.run(self.stage.crash())
+        self._ask(*request)
+        intents = self.runner.run(self.stage.store.intents(limit=500))
+        self.slept_over = {intent.intent_id: intent.state for intent in intents}
+        self.stage.clock.leapt += EXPIRY_SECONDS * 10
+        self.runner.run(self.stage.start())
 
     @rule(seconds=st.sampled_from([0.0, 0.01, 0.05, 0.2]))
     def work(self, seconds: float) -> None:
@@ -258,18 +315,29 @@ class ActsMachine(RuleBasedStateMachine):
         confirmed = {
             intent.instance_id
             for intent, stale in self.asked
-            if intent.verb is Verb.DESTROY and not stale
+            if intent.verb is Verb.DESTROY and not stale and not self._is_off(intent)
         }
         assert deleted <= confirmed, "destroyed without being confirmed"
         for intent, stale in self.asked:
             settled = intents[intent.intent_id]
-            if intent.verb is Verb.DESTROY:
+            if self._is_off(intent):
+                assert settled.state is IntentState.REFUSED, settled.result
+            elif intent.verb is Verb.DESTROY:
                 self._judge_destroy(
                     settled, stale=stale, lives=bool(world.living(intent.instance_id))
                 )
+            elif intent.verb in (Verb.RUN, Verb.RESTART_BENCHMARK, Verb.DRAIN_DESTROY):
+                # No host lets anybody in, so that nothing of this can come about.
+                gone = world.living(intent.instance_id) is None
+                assert gone or settled.state is not IntentState.DONE, settled.result
         wanted = Counter(one.instance_id for one, _ in self.asked if one.verb is Verb.REBOOT)
         for instance_id, host in self.hosts.items():
             assert host.reboots <= wanted[instance_id], "rebooted twice"
+
+    def _is_off(self, intent: Intent) -> bool:
+        """Tell whether a request was taken back, or too old when a collector came."""
+        slept_over = self.slept_over.get(intent.intent_id) is IntentState.REQUESTED
+        return intent.intent_id in self.withdrawn or slept_over
 
     def _judge_destroy(self, intent: Intent, *, stale: bool, lives: bool) -> None:
         if stale:
@@ -286,7 +354,8 @@ class ActsMachine(RuleBasedStateMachine):
             assert unsure or intent.instance_id in self.changed, reason
         else:
             assert intent.state is IntentState.FAILED, reason
-            assert self.met_firm, reason
+            too_old = intent.intent_id in self.slept_over and "not asked for again" in reason
+            assert self.met_firm or too_old, reason
 
 
 TestActs = ActsMachine.TestCase

@@ -87,4 +87,32 @@ async def test_auto_does_nothing_during_trouble_of_the_api(
         assert await run.store.intents() == ()
 
 
+async def test_auto_does_nothing_to_a_host_of_which_nothing_is_known(tmp_path: Path) -> None:
+    policy = msgspec.convert({"parameters": {"mode": "auto", "minutes": 3.0}}, Policy)
+    async with (
+        simulated(tmp_path, plan=[("params_stalled", 110.0)], speed=60.0) as fleet,
+        collecting(fleet.settings(tmp_path), policy=policy) as run,
+    ):
+        instance, *_ = await some_running(run)
+        await fleet.fault("ssh_refused")
+        await fleet.fault("ssh_cut", instances=[instance.instance_id])
+
+        async def stood() -> bool:
+            found = await proposed(run, "parameters")
+            # Thrice as long as a proposal has to stand, in the fleet's time.
+            return bool(found) and run.settings.clock.now() - (found[0].since or 0.0) > 180.0
+
+        await run.until(stood, "it has been too long at its parameters, as far as is known")
+        assert await run.running() == []
+        assert await run.store.intents() == ()
+        await fleet.fault("ssh_refused", on=False)
+
+        async def destroyed() -> bool:
+            return fleet.destroyed(instance.instance_id)
+
+        await run.until(destroyed, "it is destroyed once it is known to be so")
+        (intent,) = await run.store.intents()
+        assert str(intent.reason).startswith("parameters: param_fetch for ")
+
+
 _NONE = Proposal(rule="", mode="", text="", since=float("inf"))  # type: ignore[arg-type] # a stand-in

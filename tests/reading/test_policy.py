@@ -63,6 +63,8 @@ def test_a_benchmark_is_held_to_the_price() -> None:
     cheap = Policy(labels={"dear": 0.016})
     slow = subject(Stage.BENCH_DONE, rates=benchmark(30.0), label=sanitise("dear"))
     assert rules(slow, cheap) == []
+    named = Policy(instances={slow.instance.instance_id: 0.016})
+    assert rules(slow, named) == []
     assert rules(subject(Stage.BENCH_DONE, rates=benchmark(30.0), price_running=None)) == []
 
 
