@@ -13,6 +13,7 @@ import platformdirs
 
 from fleetui.domain.clock import parse_clock
 from fleetui.domain.policy import Policy
+from fleetui.domain.rental import Deploy
 from fleetui.domain.role import Role
 
 DEFAULT_API_URL = "https://console.vast.ai"
@@ -72,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     acts_per_minute: int = 10
     request_expiry_minutes: float = 15.0
     policy: Policy = Policy()
+    deploy: Deploy = Deploy()
     read_only: bool = False
     role: Role = Role.OWNER
     """What may be asked for from here, and by anybody of a collector with these settings."""

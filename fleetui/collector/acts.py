@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fleetui.collector.black_box import BlackBox
 from fleetui.collector.fleet import Fleet
@@ -17,6 +18,9 @@ from fleetui.profiles.model import Profile
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.vast.client import Presence, PresenceKind, VastClient
 from fleetui.vast.inventory import Inventory
+
+if TYPE_CHECKING:
+    from fleetui.collector.deploy import Deployer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,7 @@ class Tools:
     profile: Profile
     host_keys: HostKeyBook
     keeper: HostKeyKeeper
+    deployer: "Deployer"
     older_logs: OlderLogs
     keep_answer: Callable[[Answer], Awaitable[None]]
     answers: Callable[[Sequence[str]], Awaitable[tuple[Answer, ...]]]
@@ -58,6 +63,8 @@ class Course:
     state: IntentState
     text: str
     queued: bool = False
+    instance_id: int | None = None
+    """The instance that an act made, where there was none before."""
 
 
 def done(text: str) -> Course:

@@ -63,6 +63,11 @@ ACTS: dict[Verb, tuple[str, Act, Act]] = {
     Verb.UNPROTECT: ("unprotecting", standing_acts.protect, standing_acts.protect),
     Verb.BLACKLIST: ("blacklisting", standing_acts.blacklist, standing_acts.blacklist),
     Verb.UNBLACKLIST: ("unblacklisting", standing_acts.blacklist, standing_acts.blacklist),
+    Verb.DEPLOY: (
+        "deploying",
+        lambda intent, tools: tools.deployer.deploy(intent),
+        lambda intent, tools: tools.deployer.check(intent),
+    ),
     Verb.READ_OLDER: ("reading older log", older_acts.read_older, older_acts.check_older),
 }
 """Verb to the word shown while it runs, the act, and the look at an earlier run's act."""
@@ -208,7 +213,7 @@ class Executor:
             if course is not None:
                 return course
             self._overtake(intent.instance_id)
-        if intent.verb.only_reads:
+        if intent.verb.only_reads or intent.verb is Verb.DEPLOY:
             # It disturbs no act that is under way, and must not wait behind it.
             return await self._course(intent, check=check)
         async with self._locks[intent.instance_id], self._slots:
@@ -279,11 +284,13 @@ class Executor:
 
     async def _finish(self, intent: Intent, course: Course) -> None:
         at = self._tools.clock.now()
+        made = course.instance_id
         await self._store.settle(
-            self._lease, intent.intent_id, course.state, sanitise(course.text), at
+            self._lease, intent.intent_id, course.state, sanitise(course.text), at, made=made
         )
         text = f"{intent.verb} by {intent.actor}: {course.state}: {course.text}"
-        event = Event(at=at, kind="intent", text=sanitise(text), instance_id=intent.instance_id)
+        instance_id = made or intent.instance_id or None
+        event = Event(at=at, kind="intent", text=sanitise(text), instance_id=instance_id)
         self._publisher.pending.add_events([event])
 
     def _show(self, intent: Intent, word: str | None) -> None:

@@ -16,6 +16,7 @@ from fleetui.collector.admission import Admission, Permissions
 from fleetui.collector.black_box import BlackBox
 from fleetui.collector.blast_radius import BlastRadius
 from fleetui.collector.charges import ChargeKeeper
+from fleetui.collector.deploy import Deployer
 from fleetui.collector.fleet import Fleet
 from fleetui.collector.health import HealthBoard
 from fleetui.collector.host_keys import HostKeyKeeper
@@ -270,6 +271,19 @@ async def _start_parts(
         clock=settings.clock,
         seconds=settings.snapshot_seconds,
     )
+    deployer = Deployer(
+        client,
+        fleet=fleet,
+        walks=walks,
+        standing=standing,
+        book=store,
+        terms=settings.deploy,
+        policy=settings.policy,
+        clock=settings.clock,
+        environment=settings.environment,
+        find_seconds=settings.verify_deadline_seconds,
+        run_seconds=settings.deploy_deadline_seconds,
+    )
     tools = Tools(
         client=client,
         inventory=inventory,
@@ -280,6 +294,7 @@ async def _start_parts(
         profile=settings.profile,
         host_keys=host_keys,
         keeper=keeper,
+        deployer=deployer,
         older_logs=OlderLogs(store, lease, fleet, settings.clock),
         keep_answer=partial(store.keep_answer, lease),
         answers=store.answers,

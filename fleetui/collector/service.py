@@ -83,6 +83,8 @@ def collector_settings(
         walk_interval_seconds=settings.walk_interval_seconds,
         snapshot_seconds=settings.snapshot_seconds,
         policy=settings.policy,
+        deploy=settings.deploy,
+        environment=os.environ,
         blast_radius_instances=settings.blast_radius_instances,
         blast_radius_share=settings.blast_radius_share,
         acts_per_minute=settings.acts_per_minute,

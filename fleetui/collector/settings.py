@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fleetui.domain.clock import Clock
 from fleetui.domain.policy import Policy
+from fleetui.domain.rental import Deploy
 from fleetui.domain.role import Role
 from fleetui.profiles.model import Profile
 from fleetui.ssh.settings import SshSettings
@@ -47,6 +48,9 @@ class CollectorSettings:
     script_timeout_seconds: float = 300.0
     snapshot_seconds: float = 20.0
     policy: Policy = field(default_factory=Policy)
+    deploy: Deploy = field(default_factory=Deploy)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    deploy_deadline_seconds: float = 1800.0
     blast_radius_instances: int = 10
     blast_radius_share: float = 0.2
     acts_per_minute: int = 10

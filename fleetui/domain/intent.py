@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from fleetui.domain.reading import FleetRow
+from fleetui.domain.rental import Rental
 from fleetui.domain.role import Role
 from fleetui.domain.text import SafeText
 
@@ -28,6 +29,7 @@ class Verb(StrEnum):
     BLACKLIST = "blacklist"
     UNBLACKLIST = "unblacklist"
     READ_OLDER = "read_older"
+    DEPLOY = "deploy"
 
     @property
     def ends_work(self) -> bool:
@@ -92,7 +94,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     `machine_id`, `host_id` (the machine's owner) and `label` are what the operator saw; the
     collector refuses when the API shows others just before the act. `argument` belongs to the
     verb (a new label, the reason for a blacklist, a command, `ANYWAY`). `role` is what the asking
-    process may do by its own settings; the collector holds it against its own.
+    process may do by its own settings; the collector holds it against its own. A `deploy` has a
+    `rental`, the machine and owner of its offer, and the instance id 0 until one was rented.
     """
 
     intent_id: str
@@ -105,6 +108,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     host_id: int | None = None
     label: SafeText | None = None
     argument: SafeText | None = None
+    rental: Rental | None = None
     role: Role = Role.OWNER
     state: IntentState = IntentState.REQUESTED
     epoch: int | None = None

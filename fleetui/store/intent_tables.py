@@ -116,8 +116,10 @@ def settle_intent(
     state: IntentState,
     result: SafeText,
     at: float,
+    *,
+    made: int | None = None,
 ) -> None:
-    """Move an intent on and write the audit entry.
+    """Move an intent on and write the audit entry; `made` is the instance it is about from now on.
 
     Raises:
         StoreError: there is no such intent, or it has ended already.
@@ -129,6 +131,7 @@ def settle_intent(
         raise StoreError(f"intent {intent_id} has ended already: {intent.state}")
     settled = msgspec.structs.replace(
         intent,
+        instance_id=made or intent.instance_id,
         state=state,
         result=result,
         finished_at=at if state.is_final else intent.finished_at,
@@ -213,8 +216,8 @@ def _intent(document: bytes, withdrawn: bytes | None) -> Intent:
 
 def _update(connection: sqlite3.Connection, intent: Intent) -> None:
     connection.execute(
-        "UPDATE intent SET state = ?, epoch = ?, doc = ? WHERE intent_id = ?",
-        (str(intent.state), intent.epoch, encode(intent), intent.intent_id),
+        "UPDATE intent SET instance_id = ?, state = ?, epoch = ?, doc = ? WHERE intent_id = ?",
+        (intent.instance_id, str(intent.state), intent.epoch, encode(intent), intent.intent_id),
     )
 
 
@@ -225,7 +228,7 @@ def _write_audit(
         at=at,
         actor=intent.actor,
         event=str(intent.state),
-        instance_id=intent.instance_id,
+        instance_id=intent.instance_id or None,
         intent_id=intent.intent_id,
         verb=intent.verb,
         detail=detail,

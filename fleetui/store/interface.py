@@ -366,9 +366,19 @@ class CollectorStore(ViewerStore, Protocol):
         """Return `running` and `unknown` intents of earlier epochs, to be checked, not repeated."""
 
     async def settle(
-        self, lease: Lease, intent_id: str, state: IntentState, result: SafeText, at: float
+        self,
+        lease: Lease,
+        intent_id: str,
+        state: IntentState,
+        result: SafeText,
+        at: float,
+        *,
+        made: int | None = None,
     ) -> None:
-        """Move an intent on and write the audit entry in one transaction under the fence."""
+        """Move an intent on and write the audit entry in one transaction under the fence.
+
+        `made` is the instance that the act brought about; from then on the intent is about it.
+        """
 
     async def watched(self, now: float) -> dict[int, str]:
         """Return instance id to viewer for instances that somebody shows now."""

@@ -519,13 +519,23 @@ class SqliteStore:
         return await self._database.read(lambda raw: intent_tables.read_unfinished(raw, lease))
 
     async def settle(
-        self, lease: Lease, intent_id: str, state: IntentState, result: SafeText, at: float
+        self,
+        lease: Lease,
+        intent_id: str,
+        state: IntentState,
+        result: SafeText,
+        at: float,
+        *,
+        made: int | None = None,
     ) -> None:
-        """Move an intent on and write the audit entry in one transaction under the fence."""
+        """Move an intent on and write the audit entry in one transaction under the fence.
+
+        `made` is the instance that the act brought about; from then on the intent is about it.
+        """
 
         def settle(raw: sqlite3.Connection) -> None:
             lease_rows.renew(raw, self._host_clock, lease)
-            intent_tables.settle_intent(raw, intent_id, state, result, at)
+            intent_tables.settle_intent(raw, intent_id, state, result, at, made=made)
 
         await self._fenced(lease, settle)
 

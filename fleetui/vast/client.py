@@ -119,6 +119,23 @@ class VastClient:
                 return Presence(PresenceKind.PRESENT, instance)
         return await self.single(instance_id, urgent=True)
 
+    async def labelled(self, label: str) -> tuple[Instance, ...] | None:
+        """Return the instances with exactly this label; `None` when the list does not tell."""
+        query = {
+            "select_cols": list(SELECT_COLUMNS),
+            "select_filters": {"label": {"eq": label}},
+        }
+        reply = await self._transport.send(
+            Call(Endpoint.LIST, "GET", "/api/v1/instances/", query, urgent=True)
+        )
+        rows = reply.data.get("instances")
+        if reply.problem is not None or not isinstance(rows, list):
+            return None
+        if reply.data.get("total_instances") != len(rows):
+            return None
+        found = [read_row(row) for row in rows]
+        return tuple(row for row in found if row is not None and row.label == label)
+
     async def single(self, instance_id: int, *, urgent: bool = False) -> Presence:
         """Look at one id. Gone is only what section 2.3 of the facts calls gone."""
         path = f"/api/v0/instances/{instance_id}/"
@@ -214,8 +231,8 @@ class VastClient:
         reply = await self._act(
             Call(Endpoint.RENT, "PUT", path, body=order.body(), repeatable=False)
         )
-        contract = whole(reply.data.get("new_contract"))
-        return dataclasses.replace(_result(reply), contract=contract)
+        result = dataclasses.replace(_result(reply), contract=whole(reply.data.get("new_contract")))
+        return dataclasses.replace(result, text=order.masked(result.text))
 
     async def account(self) -> Account:
         """Read the account's money and nothing else of it.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fleetui.domain.offer import Offer
+from fleetui.domain.secret import Secret
 from fleetui.domain.text import SafeText
 from fleetui.vast.gates import amount, money, text, whole
 
@@ -17,19 +18,43 @@ class OffersResult:
     error: SafeText | None = None
 
 
+_TOLD_BY = 6
+"""So many characters of a secret in a text are no accident."""
+_LEFT_OUT = SafeText("what the API said is left out: it repeats a secret")
+
+
 @dataclass(frozen=True, kw_only=True)
 class RentalOrder:
     """What to rent an offer with; `bid` is dollars an hour, `None` for on demand."""
 
     image: str
     disk_gb: float
-    environment: Mapping[str, str]
+    environment: Mapping[str, str | Secret]
     label: str | None = None
     onstart: str | None = None
     bid: float | None = None
 
+    def masked(self, said: SafeText) -> SafeText:
+        """Return what the API said, unless it repeats a secret of this order or its beginning."""
+        secrets = [value.reveal() for value in self._named_secrets().values()]
+        if any(secret[:_TOLD_BY] in said for secret in secrets if secret):
+            return _LEFT_OUT
+        return said
+
+    def shown(self) -> dict[str, object]:
+        """Return the body with its secrets masked."""
+        return self._body(dict.fromkeys(self._named_secrets(), "***"))
+
     def body(self) -> dict[str, object]:
-        """Return the request's body, as the official client sends it.
+        """Return the request's body, as the official client sends it, secrets and all."""
+        return self._body({name: value.reveal() for name, value in self._named_secrets().items()})
+
+    def _named_secrets(self) -> dict[str, Secret]:
+        items = self.environment.items()
+        return {name: value for name, value in items if isinstance(value, Secret)}
+
+    def _body(self, secrets: Mapping[str, str]) -> dict[str, object]:
+        """Make the body.
 
         `cancel_unavail` makes a lost race end in an error instead of a stopped contract that
         bills its disk (facts: section 5.4).
@@ -37,7 +62,7 @@ class RentalOrder:
         return {
             "client_id": "me",
             "image": self.image,
-            "env": dict(self.environment),
+            "env": {**self.environment, **secrets},
             "price": self.bid,
             "disk": self.disk_gb,
             "label": self.label,

@@ -5,7 +5,7 @@ import json
 import random
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -35,7 +35,7 @@ class Call:
     method: str
     path: str
     query: Mapping[str, object] | None = None
-    body: Mapping[str, object] | None = None
+    body: Mapping[str, object] | None = field(default=None, repr=False)
     repeatable: bool = True
     urgent: bool = False
 
