@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collecting import Collecting, collecting
+from collecting import Collecting, collecting, some_running
 from fleetui.collector.settings import CollectorSettings
 from fleetui.console.log_source import LogSource
 from fleetui.console.older_parts import OlderParts
@@ -108,6 +108,7 @@ async def reading(
 ) -> AsyncIterator[tuple[Collecting, LogSource, OlderParts]]:
     """Run a collector and open the log as a console does."""
     async with collecting(host.settings) as run:
+        await some_running(run)
         await host.position(run)
         source = LogSource(run.store, host.instance_id)
         await source.advance()
