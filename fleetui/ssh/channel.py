@@ -154,6 +154,8 @@ async def running(
         )
     # A script is a quarter of what a connection takes, and nobody asks for it again.
     channel._command = None  # noqa: SLF001 - kept for `get_command` only
+    # A dictionary that grew has room for twice as much; its copy has not.
+    channel.__dict__ = dict(vars(channel))
     del command
     try:
         yield stream
