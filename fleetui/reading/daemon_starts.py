@@ -8,6 +8,8 @@ from fleetui.domain.host import DaemonStatus
 
 SLACK_SECONDS = 5.0
 """How far two answers' views of one start may differ: an answer has its way to come."""
+SETTLED_SECONDS = 30.0
+"""A daemon that answers for so long was not kept from its port (facts: cuzk.md section 1.6)."""
 _MOST = 16
 
 

@@ -7,13 +7,11 @@ from fleetui.domain.host import DaemonStatus, Pipeline
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
 from fleetui.profiles.model import Rule
+from fleetui.reading.daemon_starts import SETTLED_SECONDS
 from fleetui.reading.figures import figure
 from fleetui.reading.stage_event import Happening
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
-_SETTLED_SECONDS = 30.0
-"""A daemon that answers for so long was not kept from its port (facts: cuzk.md section 1.6)."""
-
 _BEFORE_WORK = frozenset({Stage.PARAMS_DONE})
 _STARTING = frozenset({Stage.DAEMON_START, Stage.DAEMON_RESTART})
 _PROVING = frozenset({Stage.WARMUP, Stage.BENCH})
@@ -49,7 +47,7 @@ def served_happenings(
     status: DaemonStatus, running: Sequence[Pipeline]
 ) -> Iterator[tuple[Happening, str]]:
     """Tell what one answer of the daemon proves, with the benchmark's job that proves it."""
-    if status.uptime_secs >= _SETTLED_SECONDS:
+    if status.uptime_secs >= SETTLED_SECONDS:
         yield Happening.DAEMON_READY, ""
     for pipeline in running:
         happening = job_happening(pipeline.job_id)

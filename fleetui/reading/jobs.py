@@ -31,6 +31,8 @@ class Job:
     proved: set[int] = field(default_factory=set)
     moved_at: float = 0.0
     is_assembled: bool = False
+    workers: int | None = None
+    """How many of its partitions may be in synthesis at once, where a fixed number is."""
 
     @property
     def work(self) -> float:
@@ -165,6 +167,7 @@ class Jobs:
             count = whole(fields, "partitions", 0) or 0
             if 0 < count <= MOST_PARTITIONS:
                 job.partitions = count
+            job.workers = whole(fields, "workers")
         elif number is not None and number < MOST_PARTITIONS:
             if number >= job.partitions:
                 # First seen from the middle, only its partitions tell that it is no PoRep.

@@ -101,9 +101,10 @@ class Work:
         pace, eta = self._paces(
             proved, job.work, float(job.partitions), job.started_at or job.queued_at, now
         )
+        workers = "" if job.workers is None else f", {job.workers} partition workers"
         return progress_with(
             eta,
-            "warm-up proof",
+            f"warm-up proof{workers}",
             done=proved,
             total=float(job.partitions),
             unit="partitions",

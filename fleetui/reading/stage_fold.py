@@ -133,8 +133,9 @@ class Fold:
                 self._open(stage, event)
             return
         if self._again and stage in _BENCHMARK:
+            is_done = present is Stage.BENCH_DONE
             self._again = False
-            self._open(stage, event, Outcome.UNKNOWN)
+            self._open(stage, event, Outcome.DONE if is_done else Outcome.UNKNOWN)
         elif stage is Stage.PARAM_FETCH and present is Stage.PARAMS_DONE:
             self._open(stage, event)
 

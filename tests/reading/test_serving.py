@@ -13,6 +13,7 @@ from written_life import (
     PASSED,
     READY,
     STARTING,
+    SUBMIT,
     T0,
     Life,
     instance,
@@ -42,6 +43,24 @@ def ends(life: Life) -> list[tuple[str, str]]:
 def test_a_passed_proof_ends_a_start_without_a_ready_line() -> None:
     life = Life().say(1, "daemon", STARTING).say(900, "daemon", PASSED)
     assert ends(life) == [("daemon_start", "done"), ("running", "active")]
+
+
+def test_a_daemon_that_answers_is_not_called_unready() -> None:
+    life = Life().say(1, "daemon", STARTING)
+    assert [one.category for one in life.at(900).findings] == ["daemon_not_ready"]
+    answer(life, 900, 2)
+    assert life.at(901).findings == ()
+
+
+def test_the_warm_up_tells_its_partition_workers() -> None:
+    life = Life().say(1, "bench", SUBMIT).say(2, "daemon", BENCH_JOB)
+    dispatch = (
+        "{{z}}  INFO Phase 7: dispatching per-partition synthesis job_id={} num_partitions=10"
+    )
+    life.say(3, "daemon", dispatch.format(UUID) + " partition_workers=4")
+    progress = life.at(4).progress
+    assert progress is not None
+    assert progress.what == "warm-up proof, 4 partition workers"
 
 
 @pytest.mark.parametrize("done", [0, 3])

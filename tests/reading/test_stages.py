@@ -108,6 +108,15 @@ def test_a_second_run_of_the_benchmark_is_a_new_attempt() -> None:
     assert life.stages()[-1] == ("c1_download", 2, "active")
 
 
+def test_a_benchmark_that_is_run_again_was_done() -> None:
+    life = to_bench().say(900, "bench", "throughput:    0.5 proofs/min (120s/proof)")
+    life.say(1000, "setup", "[entrypoint] {t} Starting benchmark (proofs=12 concurrency=3)")
+    life.say(1010, "daemon", STARTING).say(1020, "bench", SUBMIT)
+    assert life.stages()[-3:] == [
+        ("bench_done", 1, "done"), ("daemon_start", 2, "done"), ("warmup", 2, "active"),
+    ]  # fmt: skip
+
+
 def test_complete_is_said_before_what_failed() -> None:
     life = Life().say(1, "setup", BOOT).say(2, "setup", FETCH).say(90, "setup", COMPLETE)
     life.say(90, "setup", "ERROR: fetching proof parameters: fetching file /p/a.params failed")

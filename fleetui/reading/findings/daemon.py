@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.stage import Stage
+from fleetui.domain.stream import Fact
+from fleetui.reading.daemon_starts import SETTLED_SECONDS, SLACK_SECONDS
 from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import DAEMON, Clues, make, proof_of, quote, remark
 
@@ -107,6 +109,8 @@ def _not_ready(clues: Clues) -> Iterator[Finding]:
     start = clues.last("mark.daemon_starting")
     if start is None or said or clues.followed(start, *_SERVING) is not None:
         return
+    if _answers(clues, start):
+        return
     waited = None if start.at is None else clues.case.now - start.at
     failed = clues.facts("bench_script_failed")
     limit = clues.case.stage_limits.get(Stage.DAEMON_START, _START_LIMIT_SECONDS)
@@ -122,6 +126,15 @@ def _not_ready(clues: Clues) -> Iterator[Finding]:
         summary=f"The daemon started but does not serve{seconds}; it came as far as: "
         f"{quote(last.text)}",
     )
+
+
+def _answers(clues: Clues, start: Fact) -> bool:
+    """Whether the daemon of this start answers for its status, and was not kept from its port."""
+    status = clues.case.status
+    if status is None or status.at is None or start.at is None:
+        return False
+    began = status.at - status.uptime_secs
+    return began >= start.at - SLACK_SECONDS and status.uptime_secs >= SETTLED_SECONDS
 
 
 def _config(clues: Clues) -> Iterator[Finding]:
