@@ -86,6 +86,22 @@ def test_silence_with_an_idle_gpu_is_a_stall_but_not_before_its_time() -> None:
     assert diagnose(case(Stage.WARMUP, tails=fresh, probe=IDLE)) == ()
 
 
+def test_a_stall_shows_the_ages_of_the_logs_and_every_card() -> None:
+    files = (
+        FileState(path="/tmp/bench.log", size=3000, modified_at=NOW - 905),
+        FileState(path="/tmp/cuzk-old.log", size=10, modified_at=NOW - 90_005),
+        FileState(path="/data/c1.json", size=51_000_000, modified_at=NOW - 2000),
+    )
+    idle = msgspec.structs.replace(IDLE, gpus=gpus(0.0, 1.0), files=files)
+    bench = (tail("bench", "submitting proof", 900.0),)
+    (stall,) = diagnose(case(Stage.WARMUP, tails=bench, probe=idle))
+    told = {proof.source: proof.text for proof in stall.evidence}
+    assert told["probe:nvidia-smi"] == "GPU 0: 0 %, GPU 1: 1 %"
+    assert told["probe:files"] == (
+        "last written: /tmp/bench.log 15 min ago, /tmp/cuzk-old.log 1 d ago"
+    )
+
+
 def test_silence_of_a_lost_connection_proves_nothing() -> None:
     lost = SshOutcome(state=SshState.LOST, at=NOW, attempts=1)
     bench = (tail("bench", "submitting proof", 9000.0),)
@@ -551,7 +567,6 @@ def test_a_first_warmup_with_few_workers_tells_of_those_to_come() -> None:
     assert diagnose(msgspec.structs.replace(warmup, probe=enough)) == ()
     later = msgspec.structs.replace(warmup, stage=Stage.RUNNING)
     assert diagnose(later) == ()
-
 
 
 def test_a_card_too_small_for_a_proof_is_warned_of_and_blamed_for_nothing() -> None:

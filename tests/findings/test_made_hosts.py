@@ -91,6 +91,7 @@ def test_silent_host_with_finished_logs_is_what_they_show(tmp_path: Path) -> Non
     assert "do_wait" in told
     assert "GPU 0: 0 %" in told
     assert "broken pipe" in told
+    assert "the entrypoint waits for a child that never ends" in str(finding["summary"])
 
 
 def test_silent_host_without_a_deeper_cause_is_stalled(tmp_path: Path) -> None:

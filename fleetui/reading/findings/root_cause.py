@@ -6,10 +6,13 @@ import msgspec
 
 from fleetui.domain.finding import Evidence, Finding, Severity
 from fleetui.domain.stage import Stage
+from fleetui.domain.text import sanitise
 from fleetui.reading.findings.clues import EVIDENCE_LIMIT, distinct
 from fleetui.reading.findings.vocabulary import CATEGORIES, explains
 
 _SURE_ENOUGH = 0.5
+_CHILD = "do_wai"
+"""Begin of the wait channel of a shell that waits for a child (facts: cuzk.md section 5)."""
 _BENCHMARK_STAGES = frozenset(
     {
         Stage.C1_DOWNLOAD,
@@ -103,7 +106,18 @@ def _with_echoes(root: Finding, best: list[Finding], roots: list[Finding]) -> Fi
     return msgspec.structs.replace(
         root,
         severity=severity,
+        summary=sanitise(root.summary + "".join(_since(echo) for echo in echoes), 600),
         evidence=_joined(root.evidence, *(echo.evidence[: _shown(echo)] for echo in echoes)),
+    )
+
+
+def _since(echo: Finding) -> str:
+    """Say what a stall adds to its cause: that nobody will go on."""
+    if echo.category != "stage_stalled":
+        return ""
+    waits = any(proof.source == "probe:ps" and _CHILD in proof.text for proof in echo.evidence)
+    return (
+        "; the entrypoint waits for a child that never ends" if waits else "; nothing moves since"
     )
 
 

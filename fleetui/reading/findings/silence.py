@@ -7,7 +7,8 @@ benchmark" and then nothing). When the finished logs show a cause, these steps a
 from collections.abc import Iterator
 
 from fleetui.domain.finding import Evidence, Finding
-from fleetui.domain.host import Process, SshState
+from fleetui.domain.finding_words import age_words
+from fleetui.domain.host import Probe, Process, SshState
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
 from fleetui.reading.findings.clues import Clues, is_after, make, proof_of, remark, tail_proof
@@ -18,6 +19,8 @@ _WORKERS = (
 )  # fmt: skip
 _SHELLS = ("entrypoint", "onstart", "benchmark.sh")
 _IDLE_PERCENT = 5.0
+_MOST_GPUS = 8
+_MOST_FILES = 5
 _SETTLE_SECONDS = 10.0
 """How long after its last sign a process must be missing."""
 _IDLE_PAID_SECONDS = 900.0
@@ -138,12 +141,30 @@ def _steps(clues: Clues, shells: list[Process]) -> list[Evidence]:
     working = clues.process(*_WORKERS)
     if working is False:
         steps.append(remark("probe:ps", "no benchmark, daemon or download process", probe.at))
-    steps += [
-        remark("probe:nvidia-smi", f"GPU {gpu.index}: {gpu.utilization:.0f} %", probe.at)
-        for gpu in (probe.gpus or ())[:2]
+    loads = [
+        f"GPU {gpu.index}: {gpu.utilization:.0f} %"
+        for gpu in (probe.gpus or ())[:_MOST_GPUS]
         if gpu.utilization is not None
     ]
+    if loads:
+        steps.append(remark("probe:nvidia-smi", ", ".join(loads), probe.at))
+    ages = _ages(clues, probe)
+    if ages:
+        steps.append(remark("probe:files", f"last written: {', '.join(ages)}", probe.at))
     return steps
+
+
+def _ages(clues: Clues, probe: Probe) -> list[str]:
+    """Return the logs with the time since they were written, the newest first."""
+    if probe.at is None:
+        return []
+    logs = {tail.source for tail in clues.case.tails}
+    known = [
+        (max(probe.at - state.modified_at, 0.0), state.path)
+        for state in probe.files or ()
+        if state.modified_at is not None and (state.path in logs or state.path.endswith(".log"))
+    ]
+    return [f"{path} {age_words(age)} ago" for age, path in sorted(known)[:_MOST_FILES]]
 
 
 def _ends(clues: Clues) -> list[Evidence]:
