@@ -31,9 +31,9 @@ from fleetui.console.shell_desk import ShellDesk
 from fleetui.console.store_loops import StoreLoops
 from fleetui.console.styles import style_sheets
 from fleetui.console.widgets.fleet_table import READING_SECONDS
-from fleetui.console.widgets.log_view import LogView
 from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
+from fleetui.domain.policy import Policy
 from fleetui.domain.text import sanitise
 from fleetui.store.interface import ViewerStore
 
@@ -79,6 +79,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         preferences: PreferenceFile | None = None,
         save_folder: Path | None = None,
         examine: Examine | None = None,
+        policy: Policy | None = None,
         start_collector: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         super().__init__(css_path=style_sheets())
@@ -101,6 +102,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         self.acts = IntentDesk(self, undo_seconds)
         self.collector = CollectorWatch(self, start_collector)
         self.examine = examine
+        self.policy = policy or Policy()
         self._asked_to_quit = False
         self.loops = StoreLoops(self, f"{self.actor} {uuid.uuid4().hex[:8]}")
         self.commands = CommandDesk(self)
@@ -223,6 +225,8 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
 
     def action_utc(self) -> None:
         """Show times in UTC, or local ones."""
+        from fleetui.console.widgets.log_view import LogView  # noqa: PLC0415 - on demand only
+
         self.prefer(utc=not self.preferences.now.utc)
         self.say("times are " + ("UTC" if self.preferences.now.utc else "local"))
         for view in self.screen.query(LogView):

@@ -86,7 +86,7 @@ async def test_keys_before_the_first_screen_fill_no_hidden_line() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         run = Console(app, pilot, build(1, now=0.0))
         await run.shows("24 instances")
-        assert [line.value for line in app.screen.query(PromptLine)] == ["", ""]
+        assert [line.value for line in app.screen.query(PromptLine)] == [""]
         assert app.screen.focused is app.fleet_screen.table
         app.fleet_screen.filter_line.focus()
         await pilot.pause()

@@ -3,7 +3,6 @@
 import msgspec
 from textual.events import DescendantBlur, DescendantFocus
 
-from fleetui.console.older_parts import OlderParts
 from fleetui.console.screens.fleet_acts import FleetActs
 from fleetui.console.screens.fleet_cursor import FleetCursor
 from fleetui.console.screens.fleet_log import FleetLog
@@ -22,8 +21,6 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
     def on_mount(self) -> None:
         """Start with the cursor in the table."""
         self.set_focus(self.table)
-        app = self.console_app
-        self.log_pane.older_parts = OlderParts(app.store, app.actor, self.state.clock)
         self._arrange(*self.size)
 
     def fleet_changed(self, changed: set[int]) -> None:
@@ -36,8 +33,9 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
 
     def draw_bars(self) -> None:
         """Draw header, flags, crumbs, log title and footer."""
-        log_focus = self.focused is self.log_view
-        self.scope = "log" if log_focus else "lists" if self.focused is self.inspector else "fleet"
+        self.scope = (
+            "log" if self.in_log else "lists" if self.focused is self.inspector else "fleet"
+        )
         super().draw_bars()
         if self.mode is SizeMode.TOTALS:
             self.query_one("#header", LineBar).show(totals_line(self.state, self.glyphs))
@@ -47,12 +45,14 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
         bar.show(words)
         line = crumbs(self.table, self.state, self.query_text, self.glyphs)
         self.query_one("#crumbs", LineBar).show(*line)
-        self.log_pane.draw_title()
+        if self.has_log:
+            self.log_pane.draw_title()
 
     def look_changed(self) -> None:
         """Draw everything in the new colours."""
         self.table.look_changed()
-        self.log_view.forget()
+        if self.has_log:
+            self.log_view.forget()
         super().look_changed()
 
     def _draw_inspector(self) -> None:
@@ -84,8 +84,8 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
         elif self.inspector.display:
             self.subject = await self.console_app.read_subject(instance_id)
             self._draw_inspector()
-        self.log_view.utc = self.console_app.preferences.now.utc
         if instance_id is not None and self.has_class("-log"):
+            self.log_view.utc = self.console_app.preferences.now.utc
             await self.log_pane.pull(store, instance_id)
         if self.table.shows("trend") and await self.trends.pull(store, self.table.visible_ids()):
             self.table.repaint_changed()
@@ -160,12 +160,12 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
         focused = self.focused
         if self.filter_line.is_open:
             self.filter_line.close(self.table)
-        elif self.log_pane.prompt.is_open:
+        elif self.has_log and self.log_pane.prompt.is_open:
             self.log_pane.prompt.close(self.log_view)
         elif self.has_class("-full") and not self._full_from_table:
             self.remove_class("-full")
             self.set_focus(self.log_view)
-        elif self.has_class("-full") or focused is self.log_view:
+        elif self.has_class("-full") or self.in_log:
             self.on_log_pane_close()
         elif focused is self.inspector:
             self.set_focus(self.table)

@@ -19,13 +19,13 @@ from fleetui.console.widgets.filter_line import FilterLine
 from fleetui.console.widgets.fleet_table import READING_SECONDS, FleetTable
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
-from fleetui.console.widgets.log_pane import LogPane
-from fleetui.console.widgets.log_view import LogView
 from fleetui.console.widgets.prompt import PromptLine
 from fleetui.domain.query import Query
 
 if TYPE_CHECKING:
     from fleetui.console.inspection import Subject
+    from fleetui.console.widgets.log_pane import LogPane
+    from fleetui.console.widgets.log_view import LogView
 
 
 class FleetParts(FleetUIScreen):
@@ -48,7 +48,8 @@ class FleetParts(FleetUIScreen):
         self.table = FleetTable(state, glyphs, reading_seconds=reading_seconds, id="table")
         self.table._bindings = bindings_map("fleet", keymap)  # noqa: SLF001 - built per mode, not per class
         self.inspector = LinesView(id="inspector")
-        self.log_pane = LogPane(state.clock, glyphs, keymap)
+        self._keymap = keymap
+        self._log_pane: LogPane | None = None
         self.chart = Chart("fleet proofs/h", ascii_only=glyphs.ascii_only, id="chart")
         self.subject: Subject | None = None
         self.query_text = ""
@@ -70,7 +71,6 @@ class FleetParts(FleetUIScreen):
             with Vertical(id="left"):
                 yield self.table
                 yield self.chart
-                yield self.log_pane
             yield self.inspector
         yield LineBar(id="footer")
 
@@ -80,14 +80,28 @@ class FleetParts(FleetUIScreen):
         return self.query_one("#filter", PromptLine)
 
     @property
-    def log_view(self) -> LogView:
+    def log_pane(self) -> "LogPane":
+        """The log pane, made on first use; it is on the screen from when it is first opened."""
+        if self._log_pane is None:
+            from fleetui.console.widgets.log_pane import LogPane  # noqa: PLC0415 - on demand only
+
+            self._log_pane = LogPane(self.state.clock, self.glyphs, self._keymap)
+        return self._log_pane
+
+    @property
+    def has_log(self) -> bool:
+        """Whether the log pane has been opened before."""
+        return self._log_pane is not None and self._log_pane.view.is_attached
+
+    @property
+    def log_view(self) -> "LogView":
         """The log pane's lines."""
         return self.log_pane.view
 
     @property
-    def is_laid_out(self) -> bool:
-        """Whether the widgets exist yet, the nested ones too."""
-        return super().is_laid_out and bool(self.query("#log-title")) and self.log_view.is_attached
+    def in_log(self) -> bool:
+        """Whether the log has the focus."""
+        return self.has_log and self.focused is self.log_view
 
     def select(
         self,
