@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from fleetui.config import ConfigError, load
+from fleetui.domain.role import Role
 
 
 def write(path: Path, text: str) -> dict[str, str]:
@@ -74,3 +75,21 @@ def test_a_setting_that_would_do_harm_is_refused(tmp_path: Path, text: str, word
 def test_the_server_can_be_another() -> None:
     assert load({}, {"VAST_URL": "http://127.0.0.1:9/"}).api_url == "http://127.0.0.1:9/"
     assert load({}, {"VAST_URL": ""}).api_url == "https://console.vast.ai"
+
+
+def test_roles_bound_what_may_be_asked_for(tmp_path: Path) -> None:
+    environment = write(
+        tmp_path / "config.toml",
+        'role = "operator"\n[roles]\n"ada@desk" = "owner"\n'
+        '[policy]\ninstances = { "4711" = 0.01 }\n',
+    )
+    settings = load({}, environment)
+    assert (settings.role_here, settings.read_only) == (Role.OPERATOR, False)
+    assert settings.roles == {"ada@desk": Role.OWNER}
+    assert settings.policy.dearest(4711, "x") == 0.01
+    assert load({"read_only": True}, environment).role_here is Role.VIEWER
+    # A viewer's console binds no key that acts.
+    assert load({}, environment | {"FLEETUI_ROLE": "viewer"}).read_only
+    for wrong in ({"role": "king"}, {"acts_per_minute": -1}, {"request_expiry_minutes": 0.0}):
+        with pytest.raises(ConfigError):
+            load(wrong, environment)
