@@ -23,6 +23,8 @@ _SLOWDOWN_BITS = {
     0x80: "power brake",
 }
 _HOT = 87.0
+_HANGS = frozenset({"8", "46", "109"})
+"""Xids of a channel that does not go on, or was stopped."""
 
 
 def look(clues: Clues) -> Iterator[Finding]:
@@ -45,6 +47,9 @@ def _bus_and_firmware(clues: Clues) -> Iterator[Finding]:
     if lost and not hard_reset:
         # That the driver cannot bring a card up which is gone is no news.
         reset = []
+    if illegal:
+        # A channel that hangs after a bad access hangs because of it.
+        hard_reset = [fact for fact in hard_reset if not _is_hang_after(fact, illegal)]
     if illegal and not hard_reset:
         # "recovery action changed" follows any serious Xid; the first one is the cause.
         reset = []
@@ -69,6 +74,10 @@ def _bus_and_firmware(clues: Clues) -> Iterator[Finding]:
             count=clues.count("gpu_illegal_access"),
             severity=clues.severity_after_recovery("gpu_illegal_access", illegal),
         )
+
+
+def _is_hang_after(fact: Fact, illegal: list[Fact]) -> bool:
+    return fact.fields.get("xid") in _HANGS and any(is_after(fact, one) for one in illegal)
 
 
 def _numbers(facts: list[Fact]) -> str:

@@ -6,6 +6,7 @@ import msgspec
 
 from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.host import SshOutcome, SshState
+from fleetui.domain.stream import Fact
 from fleetui.domain.text import SafeText
 from fleetui.reading.findings.clues import Clues, make, proof_of, remark
 
@@ -59,6 +60,7 @@ def _lines(clues: Clues) -> Iterator[Finding]:
     if refused:
         # One refusal alone may be a key that has not arrived yet; a reason makes it certain.
         reasons = clues.rule("mark.ssh_key_refused_by_api", "mark.ssh_worked")
+        healed = _went_on(clues, refused)
         alone = (
             clues.count("ssh_auth_failed") == 1
             and not reasons
@@ -69,11 +71,24 @@ def _lines(clues: Clues) -> Iterator[Finding]:
             facts=refused,
             evidence=[proof_of(fact) for fact in reasons[:2]],
             count=clues.count("ssh_auth_failed"),
-            severity=Severity.WARNING if alone else None,
+            severity=Severity.INFO if healed else Severity.WARNING if alone else None,
+            over=healed,
         )
     unreachable = clues.facts("ssh_unreachable")
     if unreachable:
-        yield make("ssh_unreachable", facts=unreachable, count=clues.count("ssh_unreachable"))
+        healed = _went_on(clues, unreachable)
+        yield make(
+            "ssh_unreachable",
+            facts=unreachable,
+            count=clues.count("ssh_unreachable"),
+            severity=Severity.INFO if healed else None,
+            over=healed,
+        )
+
+
+def _went_on(clues: Clues, failures: list[Fact]) -> bool:
+    """Whether a later login worked."""
+    return clues.followed(failures[-1], "mark.ssh_worked") is not None
 
 
 def _outcome(clues: Clues, outcome: SshOutcome) -> Iterator[Finding]:
