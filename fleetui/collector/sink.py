@@ -81,8 +81,8 @@ class HostSink:
 
     def lost(self, path: str, unread: int, at: float) -> None:
         """Say in the timeline that bytes of a log could not be had."""
-        much = f"at least {unread} bytes of it are lost" if unread else "how much is not known"
-        text = f"{path} was rotated away or removed before it was read to its end: {much}"
+        much = f"at least {unread} bytes are lost" if unread else "perhaps nothing is lost"
+        text = f"{path} was moved out of reach before it was known to be read to its end: {much}"
         self._tell(Event(at=at, kind="log", text=sanitise(text), instance_id=self._instance_id))
         self.changed = True
 

@@ -423,9 +423,10 @@ def _lost_words(window: LogWindow) -> str:
     """Say what was lost after this life of the file."""
     if not window.lost_files:
         return ""
-    files = "a file" if window.lost_files == 1 else f"{window.lost_files} files"
-    much = f", at least {size(window.lost_bytes)}" if window.lost_bytes else ""
-    return f"{files} lost unread{much}"
+    files = "1 file" if window.lost_files == 1 else f"{window.lost_files} files"
+    if window.lost_bytes:
+        return f"at least {size(window.lost_bytes)} of {files} lost unread"
+    return f"{files} moved away, perhaps not read to the end"
 
 
 def _whole_lines(data: bytes, window: LogWindow) -> bytes:

@@ -185,8 +185,11 @@ def _row_line(row: dict[str, Any], quiet: dict[tuple[int, str], str]) -> str:
 def _lost_words(missing: dict[str, int] | None) -> str:
     if missing is None or not missing["lost_files"]:
         return ""
-    files, much = missing["lost_files"], missing["lost_bytes"]
-    return f"{files} log file{'s' * (files > 1)} lost unread, {much}+ bytes"
+    count, much = missing["lost_files"], missing["lost_bytes"]
+    files = f"{count} log file{'s' * (count > 1)}"
+    if much:
+        return f"at least {much} bytes of {files} lost unread"
+    return f"{files} moved away, perhaps not read to the end"
 
 
 def _column(text: str, width: int) -> str:

@@ -13,8 +13,10 @@ _NOISE_LIMIT = 64 * 1024
 _SCRIPT = """
 exec 4<"$1" || exit
 printf '\\n@older %s\\n' "$(stat -L -c '%d:%i:%W' /proc/self/fd/4)"
-tail -c "+$2" /proc/self/fd/4 | head -c "$3"
+dd if=/proc/self/fd/4 bs="$3" count=1 skip="$2" iflag=skip_bytes 2>/dev/null ||
+  tail -c "+$(($2 + 1))" /proc/self/fd/4 | head -c "$3"
 """
+"""Not every tail goes to a place in a huge file at once."""
 
 
 class OlderBytesError(Exception):
@@ -39,7 +41,7 @@ async def read_older(  # noqa: PLR0917 - a range of a file takes so many words
     if offset < 0 or not 0 < size <= OLDER_LIMIT:
         raise ValueError(f"not a range of at most {OLDER_LIMIT} bytes: {size} from {offset}")
     command = (
-        f"exec sh -c {shlex.join((_SCRIPT, 'fleetui-older', path, str(offset + 1), str(size)))}"
+        f"exec sh -c {shlex.join((_SCRIPT, 'fleetui-older', path, str(offset), str(size)))}"
     )
     answer = bytearray()
     try:
