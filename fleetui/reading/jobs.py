@@ -167,7 +167,8 @@ class Jobs:
             count = whole(fields, "partitions", 0) or 0
             if 0 < count <= MOST_PARTITIONS:
                 job.partitions = count
-            job.workers = whole(fields, "workers")
+            workers = whole(fields, "workers", 0) or 0
+            job.workers = workers if 0 < workers <= MOST_PARTITIONS else None
         elif number is not None and number < MOST_PARTITIONS:
             if number >= job.partitions:
                 # First seen from the middle, only its partitions tell that it is no PoRep.
