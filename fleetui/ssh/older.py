@@ -40,9 +40,7 @@ async def read_older(  # noqa: PLR0917 - a range of a file takes so many words
     """
     if offset < 0 or not 0 < size <= OLDER_LIMIT:
         raise ValueError(f"not a range of at most {OLDER_LIMIT} bytes: {size} from {offset}")
-    command = (
-        f"exec sh -c {shlex.join((_SCRIPT, 'fleetui-older', path, str(offset), str(size)))}"
-    )
+    command = f"exec sh -c {shlex.join((_SCRIPT, 'fleetui-older', path, str(offset), str(size)))}"
     answer = bytearray()
     try:
         async with asyncio.timeout(seconds), running(connection, command) as stream:
