@@ -68,6 +68,7 @@ async def show(settings: config.Settings, *, account: str, clock: str, own: bool
             ascii_only=settings.ascii_only,
             keymap=keymap,
             examine=partial(_examine, settings) if own else None,
+            policy=settings.policy,
             start_collector=partial(_start_collector, settings) if own else None,
             theme=settings.theme,
             preferences=PreferenceFile(settings.state_dir / "console.json"),

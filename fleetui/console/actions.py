@@ -76,6 +76,8 @@ SCOPES = {
     "failures": "Failures",
     "instance": "Instance page",
     "pulse": "Pulse",
+    "hosts": "Hosts",
+    "money": "Money",
 }
 
 ACTIONS: tuple[Action, ...] = (
@@ -321,6 +323,9 @@ ACTIONS: tuple[Action, ...] = (
            scope="failures", footer="snooze", rank=24),
     Action(id="instance.raw", keys=("y",), name="raw", title="all that is known, as JSON",
            scope="instance", footer="raw", rank=30),
+    Action(id="instance.snapshots", keys=("b",), name="snapshots",
+           title="the last looks at its host (black box)", scope="instance", footer="last looks",
+           rank=35),
     Action(id="instance.logs", keys=("l",), name="logs", title="its logs", scope="instance",
            footer="log", rank=20),
     Action(id="instance.evidence", keys=("e",), name="evidence",
@@ -335,6 +340,19 @@ ACTIONS: tuple[Action, ...] = (
     Action(id="instance.destroy", keys=("D", "f9"), name="act('destroy')",
            title="destroy it… (type the last 4 digits of its id)", scope="instance",
            footer="destroy", rank=55, dangerous=True),
+    Action(id="hosts.record", keys=("d",), name="record",
+           title="what is remembered of the machine, on and off", scope="hosts", footer="record",
+           rank=10),
+    Action(id="hosts.search", keys=("slash",), name="search",
+           title="search: machine id, GPU, place, finding, blacklisted", scope="hosts",
+           footer="search", rank=20),
+    Action(id="hosts.sort", keys=("o",), name="sort_menu", title="what comes first",
+           scope="hosts", footer="sort", rank=25),
+    Action(id="hosts.money", keys=("m", "tab"), name="money",
+           title="the money: what burns, and what it went into", scope="hosts", footer="money",
+           rank=30),
+    Action(id="money.hosts", keys=("m", "tab"), name="hosts", title="back to the machines",
+           scope="money", footer="hosts", rank=30),
     Action(id="pulse.window", keys=("w",), name="window",
            title="charts over 1, 6, 24 hours, 7 days", scope="pulse", footer="window", rank=20),
 )  # fmt: skip

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from console_pilot import NOW, Console, console
-from fleetui.console.screens.hosts import machines
+from fleetui.console.machine_lines import machines, sorted_machines
 from fleetui.console.screens.instance import InstanceScreen
 from fleetui.console.screens.logs import LogsScreen
 from fleetui.console.screens.settings import WelcomeScreen
 from fleetui.console.terminal_check import examine_terminal
 from fleetui.domain.check import Check, Health
-from fleetui.domain.finding import Evidence
+from fleetui.domain.finding import Evidence, Severity
 from fleetui.domain.host import Probe, Process
 from fleetui.domain.intent import Event, Verb
 from fleetui.domain.reading import FleetRow
@@ -105,9 +105,11 @@ async def test_hosts_group_by_machine_and_open_in_the_fleet() -> None:
 
 def test_machines_with_trouble_come_first() -> None:
     rows = [FleetRow(instance_id=n, stage=Stage.RUNNING, machine_id=n % 2) for n in range(4)]
-    assert [machine.machine_id for machine in machines(rows)] == [0, 1]
-    assert [len(machine.rows) for machine in machines(rows)] == [2, 2]
-    assert machines([FleetRow(instance_id=1, stage=Stage.BOOT)]) == []
+    rows[3] = msgspec.structs.replace(rows[3], finding_severity=Severity.WARNING)
+    found = sorted_machines(machines([], rows), "trouble")
+    assert [machine.machine_id for machine in found] == [1, 0]
+    assert [len(machine.rows) for machine in found] == [2, 2]
+    assert machines([], [FleetRow(instance_id=1, stage=Stage.BOOT)]) == []
 
 
 async def test_the_doctor_says_what_is_wrong_and_looks_again() -> None:
