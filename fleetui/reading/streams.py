@@ -1,5 +1,7 @@
 """One log file of an instance over its generations: chunks to hits with their times."""
 
+import re
+
 import msgspec
 
 from fleetui.domain.stream import LogChunk
@@ -9,6 +11,7 @@ from fleetui.logs.strip import strip_line
 from fleetui.reading.case import StreamTail
 
 _HEAD = 256
+_END = re.compile(rb"[\r\n]")
 _QUIET_SECONDS = 2.0
 """A file that gave nothing for so long was read to its end: what comes next is new."""
 
@@ -145,10 +148,11 @@ class StreamReader:
             self._scanner.last_stamp = stamp
 
     def _skip_partial(self, data: bytes) -> bytes:
-        newline = data.find(b"\n")
-        skipped = len(data) if newline < 0 else newline + 1
+        # A redraw is whole after any return, of a bar whose line may last for minutes.
+        end = _END.search(data)
+        skipped = len(data) if end is None else end.end()
         self._scanner.skip(skipped)
-        self._is_partial = newline < 0
+        self._is_partial = end is None
         return data[skipped:]
 
     def _timed(self, hits: list[Hit], arrived: float, skew: float | None = None) -> list[Arrival]:

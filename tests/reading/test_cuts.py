@@ -6,6 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fleetui.domain.stage import Stage
 from fleetui.domain.stream import LogChunk, StreamId
 from fleetui.profiles.loader import load
 from fleetui.reading.reader import Reader
@@ -50,10 +51,10 @@ ARRIVALS = st.lists(
 )
 
 
-def outcome(arrivals: list[tuple[float, list[bytes]]], kind: str) -> bytes:
+def outcome(arrivals: list[tuple[float, list[bytes]]], kind: str, start: int) -> bytes:
     """All that is read of a stream; each time comes with the pieces that came then."""
     reader = Reader(PROFILE, 0)
-    at, offset = 1773298800.0, 0
+    at, offset = 1773298800.0, start
     for wait, parts in arrivals:
         at += wait
         for data in parts:
@@ -75,10 +76,21 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(ARRIVALS, st.sampled_from(["setup", "bench", "daemon", "curio"]))
+@given(ARRIVALS, st.sampled_from(["setup", "bench", "daemon", "curio"]), st.sampled_from([0, 99]))
 def test_the_cuts_never_show(
-    arrivals: list[tuple[float, list[bytes], list[int]]], kind: str
+    arrivals: list[tuple[float, list[bytes], list[int]]], kind: str, start: int
 ) -> None:
     whole = [(wait, [b"".join(lines)]) for wait, lines, _ in arrivals]
     pieces = [(wait, cut(b"".join(lines), places)) for wait, lines, places in arrivals]
-    assert outcome(pieces, kind) == outcome(whole, kind)
+    assert outcome(pieces, kind, start) == outcome(whole, kind, start)
+
+
+def test_a_bar_is_read_from_its_middle() -> None:
+    reader = Reader(PROFILE, 0)
+    data = b"##   30.0%\r###   40.0%\r####  50.0%\r#####"
+    chunk = LogChunk(stream=StreamId(0, "/tmp/x"), generation=1, offset=7, data=data, at=5.0)
+    reader.feed(chunk, "bench")
+    reading = reader.reading(6.0)
+    assert reading.stage is Stage.C1_DOWNLOAD
+    assert reading.progress is not None
+    assert reading.progress.fraction == 0.5
