@@ -69,8 +69,13 @@ async def _drain(intent: Intent, tools: Tools, awaited: frozenset[str]) -> Cours
 
 
 def in_flight(watcher: Watcher | None, tools: Tools) -> frozenset[str] | None:
-    """Return the jobs that the daemon's newest answer shows at work; `None` without one."""
-    status = watcher.daemon_status if watcher is not None else None
-    if status is None or status.at is None or tools.clock.now() - status.at > FRESH_SECONDS:
+    """Return the jobs at work by the daemon's newest answer, else by its log.
+
+    Era O answers nothing (facts: cuzk.md, head). `None`: neither tells, or nobody follows it.
+    """
+    if watcher is None:
         return None
+    status = watcher.daemon_status
+    if status is None or status.at is None or tools.clock.now() - status.at > FRESH_SECONDS:
+        return watcher.reader.in_flight if watcher.connected and watcher.ready else None
     return frozenset(job.job_id for job in status.pipelines if is_running(job, status))

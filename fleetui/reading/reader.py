@@ -138,6 +138,14 @@ class Reader:
         """How many kinds of faulty lines were seen: it grows with the first byte of a new one."""
         return self._intake.facts.faults
 
+    @property
+    def in_flight(self) -> frozenset[str] | None:
+        """The jobs that the daemon is at by its log; `None` when nothing of one was read."""
+        jobs = self._intake.work.jobs
+        if not jobs.has_log:
+            return None
+        return frozenset(name for name, job in jobs.running.items() if job.started_at is not None)
+
     def reading(self, now: float, *, live: bool = True) -> Reading:
         """Return what all that was fed means at `now` (epoch seconds).
 

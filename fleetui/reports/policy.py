@@ -120,13 +120,13 @@ def _strikes(
             continue
         judged_at = chunk.at
         reading = reader.reading(chunk.at)
-        found = judge(
-            Subject(instance=instance, reading=reading, blacklisted=mark), policy, chunk.at
-        )
+        known = mark if mark is not None and mark.at <= chunk.at else None
+        subject = Subject(instance=instance, reading=reading, blacklisted=known)
+        found = judge(subject, policy, chunk.at)
         for strike in strikes.values():
             strike.ended = True
         for proposal in found:
-            known = strikes.get(proposal.rule)
-            first_at = known.first_at if known else chunk.at
+            earlier = strikes.get(proposal.rule)
+            first_at = earlier.first_at if earlier else chunk.at
             strikes[proposal.rule] = Strike(proposal=proposal, first_at=first_at, last_at=chunk.at)
     return list(strikes.values())

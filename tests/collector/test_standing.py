@@ -118,6 +118,32 @@ async def test_a_drain_waits_for_the_proofs_in_flight(fleet: Simulated, tmp_path
         assert fleet.destroyed(instance.instance_id)
 
 
+async def test_a_drain_goes_by_the_log_where_the_daemon_answers_nothing(tmp_path: Path) -> None:
+    async with (
+        simulated(tmp_path, plan=[("running", 420.0)], speed=150.0) as fleet,
+        collecting(fleet.settings(tmp_path)) as run,
+    ):
+        instance, *_ = await some_running(run)
+
+        async def proofs() -> set[str]:
+            reading = await run.store.reading(instance.instance_id)
+            parts = reading.progress.parts if reading and reading.progress else ()
+            return {str(part.name) for part in parts if part.state == "proving"}
+
+        awaited = await run.until(proofs, "a proof is in flight")
+        asked = await run.intend(Verb.DRAIN_DESTROY, instance)
+
+        async def over() -> bool:
+            if await proofs() & awaited:
+                assert not fleet.destroyed(instance.instance_id)
+                return False
+            return True
+
+        await run.until(over, "the proofs have ended")
+        assert (await run.settled(asked)).state is IntentState.DONE
+        assert fleet.destroyed(instance.instance_id)
+
+
 async def in_flight(run: Collecting, instance: Instance) -> frozenset[str]:
     reading = await run.store.reading(instance.instance_id)
     status = reading.status if reading is not None else None
