@@ -9,6 +9,7 @@ from fleetui.console.fitting import fit, wrap
 from fleetui.console.inspection import Line, Subject, describe, section
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.lists import ListScreen
+from fleetui.console.screens.snapshots import SnapshotsScreen
 from fleetui.console.widgets.chart import Chart
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
@@ -156,6 +157,10 @@ class InstanceScreen(FleetUIScreen):
     def action_raw(self) -> None:
         """Show all that is known as it is kept."""
         self.console_app.show_raw(self.instance_id)
+
+    def action_snapshots(self) -> None:
+        """Show the last looks at its host."""
+        self.app.push_screen(SnapshotsScreen(self.instance_id))
 
     def action_logs(self) -> None:
         """Show its logs."""
