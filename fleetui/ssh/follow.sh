@@ -115,6 +115,7 @@ locate() { # where the file $id lies in the folder of $path by now: place, or no
 find_next() { # the file that had $path after $id and was rotated away unseen: next and place
   next=
   first_written=
+  packed=
   set +f
   siblings=$(stat -L -c "$identity %y %n" -- "$path".[0-9]* "$path"-[0-9]* "$path".old 2>/dev/null)
   set -f
@@ -123,7 +124,12 @@ find_next() { # the file that had $path after $id and was rotated away unseen: n
     rest=${line#* }
     written=${rest%"${rest#* * }"}
     rest=${rest#* * * }
-    case $rest in *.gz | *.bz2 | *.xz | *.zst | *.lz4) continue ;; esac
+    case $rest in
+      *.gz | *.bz2 | *.xz | *.zst | *.lz4)
+        if [ -z "$fd" ] && [ "${candidate##*:}" -gt "${id##*:}" ]; then packed="$packed$nl$candidate"; fi
+        continue
+        ;;
+    esac
     case "$past$id$nl" in *"$nl$candidate$nl"*) continue ;; esac
     case $known in *"$nl$candidate "*) continue ;; esac
     if [ "$candidate" != "$new" ]; then # which may have been rotated away since the listing
@@ -140,6 +146,9 @@ find_next() { # the file that had $path after $id and was rotated away unseen: n
       first_written=$written
     fi
   done
+  packed=${packed#"$nl"}
+  case $packed in *"$nl"*) packed=${packed#*"$nl"} ;; *) packed= ;; esac # one is $id itself
+  for line in $packed; do printf '@lost %s 0 %s\n' "$line" "$path" || exit; done
 }
 
 send() { # one frame of the file $id at $fd, from $offset towards $size; moves offset on

@@ -324,6 +324,31 @@ def test_what_cannot_be_had_is_said(tmp_path: Path) -> None:
         follower.stop()
 
 
+def test_files_compressed_unseen_are_said_one_by_one(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"one\n")
+    follower = Follower(tmp_path, "dash")
+    try:
+        follower.settle()
+        birth = follower.positions.positions[str(log)].file_identity.rsplit(":", 1)[1]
+        follower.stop()
+        end = time.monotonic() + ROUND_SECONDS
+        # Births are told in whole seconds, by a clock that lags by a tick.
+        while time.time() < int(birth) + 1.1:
+            assert time.monotonic() < end
+            os.sched_yield()
+        log.rename(tmp_path.parent / "kept")
+        for number in (3, 2, 1):  # the first, the second and the third file of the name
+            (tmp_path / f"a.log.{number}.gz").write_bytes(b"compressed")
+        log.write_bytes(b"four\n")
+        follower.start()
+        follower.settle()
+        assert follower.lost == [(str(log), 0)] * 3
+        assert bytes(follower.data[str(log), 2]) == b"four\n"
+    finally:
+        follower.stop()
+
+
 class Traps:
     """A `stat` that changes the files just after it listed them, one trap after each listing."""
 
