@@ -2,8 +2,10 @@
 
 Known shapes (facts: cuzk.md sections 1.1, 4, 7): tracing and go-log
 `2026-03-12T07:04:18.383000Z` (or `+0800`), the entrypoint's `[entrypoint] 2026-03-12 07:00:04`,
+`date`'s own `Thu Mar 12 07:00:04 UTC 2026` and, with -R, `Thu, 12 Mar 2026 07:00:04 +0000`,
 aria2's `03/12 07:00:08 [`, the kernel's `[Thu Mar 12 07:03:14 2026]`. Times without a zone are
-UTC. Kernel seconds since boot cannot be placed without the boot time and count as none.
+UTC; of zones with names only that one is known. Kernel seconds since boot cannot be placed
+without the boot time and count as none.
 """
 
 import calendar
@@ -13,14 +15,24 @@ from functools import lru_cache
 _COLOURS = rb"(?:\x1b\[[0-9;]*m)*"
 _FULL = re.compile(
     _COLOURS
-    + rb"(?:\[[\w.-]+\] )?\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d):(\d\d)(?:[.,](\d{1,9}))?"
+    + rb"(?:\[[\w.-]+\] )?\[?(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d):(\d\d)(?:[.,](\d{1,9}))?"
     + rb"(Z|[+-]\d\d:?\d\d)?"
 )
 _ARIA = re.compile(_COLOURS + rb"(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d) \[")
+_DAY_NAME = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+_MONTH_NAME = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_CLOCK = rb"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
 _ASCTIME = re.compile(
-    rb"(?:\[| \*\*\* Download Progress Summary as of )(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
-    rb"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ([ \d]\d) (\d\d):(\d\d):(\d\d) (\d{4})"
-)
+    rb"(?: \*\*\* Download Progress Summary as of |(?:\[[\w.-]+\] )?\[?)"
+    + _DAY_NAME + rb" " + _MONTH_NAME + rb" (?P<day>[ \d]\d) " + _CLOCK
+    + rb"(?: (?P<half>[AP])M)?(?: UTC| GMT)? (?P<year>\d{4})"
+)  # fmt: skip
+_MAIL = re.compile(
+    rb"(?:\[[\w.-]+\] )?\[?"
+    + _DAY_NAME + rb", (?P<day>\d\d?) " + _MONTH_NAME + rb" (?P<year>\d{4}) " + _CLOCK
+    + rb" (?:(?P<zone>[+-]\d{4})|UTC|GMT)"
+)  # fmt: skip
+_DAYS = frozenset(b"Mon Tue Wed Thu Fri Sat Sun".split())
 _MONTHS = b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _DAY = 86400.0
 _HALF_YEAR = 183 * _DAY
@@ -33,7 +45,9 @@ def stamp_of(raw: bytes, reference: float | None) -> float | None:
     `reference` (epoch seconds) places times without a year within half a year of it; with
     `None` they count as none.
     """
-    if not raw or raw[0] not in _HEADS or raw.startswith(b"[#"):
+    if not raw or raw.startswith(b"[#"):
+        return None
+    if raw[0] not in _HEADS and raw[:3] not in _DAYS:
         return None
     match = _FULL.match(raw)
     if match is not None:
@@ -47,15 +61,20 @@ def stamp_of(raw: bytes, reference: float | None) -> float | None:
     if match is not None and reference is not None:
         month, day, hour, minute_of_hour, second = (int(part) for part in match.groups())
         return _without_year(month, day, hour * 3600 + minute_of_hour * 60 + second, reference)
-    match = _ASCTIME.match(raw)
-    if match is not None:
-        return _epoch(
-            int(match.group(6)),
-            _MONTHS.index(match.group(1)) + 1,
-            int(match.group(2)),
-            int(match.group(3)) * 3600 + int(match.group(4)) * 60 + int(match.group(5)),
-        )
-    return None
+    match = _ASCTIME.match(raw) or _MAIL.match(raw)
+    return None if match is None else _named(match.groupdict())
+
+
+def _named(parts: dict[str, bytes]) -> float | None:
+    """Place a time whose month has a name."""
+    hours = int(parts["hour"])
+    half = parts.get("half")
+    if half is not None:
+        hours = hours % 12 + (12 if half == b"P" else 0)
+    seconds = hours * 3600 + int(parts["minute"]) * 60 + int(parts["second"])
+    month = _MONTHS.index(parts["month"]) + 1
+    moment = _epoch(int(parts["year"]), month, int(parts["day"]), seconds)
+    return None if moment is None else moment - _zone(parts.get("zone"))
 
 
 @lru_cache(maxsize=4096)

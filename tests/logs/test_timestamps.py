@@ -27,6 +27,13 @@ MARCH = datetime(2026, 3, 12, 7, 0, tzinfo=UTC).timestamp()
         (b"[Thu Mar 12 07:03:14 2026] NVRM: Xid", 194),
         (b" *** Download Progress Summary as of Thu Mar 12 07:03:14 2026 *** ", 194),
         (b"[2026-03-12 07:00:01] kernel style of journald", 1),
+        (b"2026/03/12 07:00:08 plain log of Go", 8),
+        (b"Thu Mar 12 07:00:04 UTC 2026 Starting benchmark", 4),
+        (b"[entrypoint] Thu Mar 12 07:00:04 UTC 2026 Starting benchmark", 4),
+        (b"Thu Mar 12 07:00:04 AM UTC 2026: x", 4),
+        (b"Thu Mar 12 12:00:04 PM UTC 2026: x", 18004),
+        (b"[Thu, 12 Mar 2026 07:00:04 +0000] x", 4),
+        (b"Thu, 12 Mar 2026 08:00:04 +0100 x", 4),
     ],
 )
 def test_known_shapes(line: bytes, seconds: float) -> None:
@@ -46,6 +53,8 @@ def test_known_shapes(line: bytes, seconds: float) -> None:
         b"13/45 99:99:99 [NOTICE]",
         b"  2026 was a year",
         b"=== Batch ===",
+        b"Sun rises",
+        b"Thu Mar 12 07:00:04 CEST 2026 x",
     ],
 )
 def test_lines_without_a_time(line: bytes) -> None:
