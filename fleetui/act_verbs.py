@@ -50,7 +50,7 @@ async def act_on(
             refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
         if ask_first and not verb.only_reads:
             print(act.plan_text(verb, rows, argument), file=sys.stderr)
-            _confirm(act.word_to_type(verb, rows))
+            confirm(act.word_to_type(verb, rows))
         asked = await act.ask(
             store,
             verb,
@@ -131,7 +131,7 @@ async def run_on(
     return int(not report.alike)
 
 
-def _confirm(word: str) -> None:
+def confirm(word: str) -> None:
     """Have the word typed at a terminal; refuse everything else."""
     if not sys.stdin.isatty():
         refuse("say --yes to act without a terminal to ask at")

@@ -194,6 +194,8 @@ def act(
     wanted = known.get(verb.replace("_", "-"))
     if wanted is None:
         verbs.refuse(f"no such action: {verb}; known: {', '.join(known)}, withdraw")
+    if wanted is Verb.DEPLOY:
+        verbs.refuse("offers are rented by `fleetui deploy OFFER...`")
     if wanted is Verb.RUN:
         verbs.refuse("commands are run by `fleetui run COMMAND ID...`")
     if not dry_run:
@@ -254,6 +256,81 @@ def run(
         instance,
         everywhere=everywhere,
         numbers=not ignore_numbers,
+        wait=wait,
+        as_json=as_json,
+    )
+    return verbs.run(work)
+
+
+@app.command
+def offers(
+    query: Annotated[
+        str | None,
+        Parameter(
+            help="In the official client's query language, e.g. 'gpu_name=RTX_4090 dph<0.6'."
+        ),
+    ] = None,
+    *,
+    sort: Annotated[
+        Literal["proof", "price", "rate", "download"],
+        Parameter(help="Expected $/proof, $/h, expected proofs/h, or time of the download."),
+    ] = "proof",
+    show_all: Annotated[
+        bool, Parameter(name="--all", negative="", help="Also those of blacklisted machines.")
+    ] = False,
+    no_default: Annotated[
+        bool,
+        Parameter(negative="", help="Without verified=true external=false rentable=true."),
+    ] = False,
+    limit: Annotated[int, Parameter(help="How many at most.")] = 100,
+    template: Annotated[str | None, Parameter(help="Whose disk the prices shall include.")] = None,
+    state_dir: StateDir = None,
+    api_url: ApiUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Search the market and rank the offers by what a proof is expected to cost."""
+    from fleetui import offer_verbs
+
+    work = offer_verbs.print_offers(
+        config.load({"state_dir": state_dir, "api_url": api_url}),
+        query,
+        order=sort,
+        defaults=not no_default,
+        blacklisted=show_all,
+        limit=max(limit, 0),
+        template=template,
+        as_json=as_json,
+    )
+    return verbs.run(work)
+
+
+@app.command
+def deploy(
+    offer: Annotated[tuple[int, ...], Parameter(help="Ids of the offers.")],
+    *,
+    template: Annotated[
+        str | None, Parameter(help="Template of the settings; not needed where there is one.")
+    ] = None,
+    reason: Annotated[str, Parameter(help="Why, for the audit.")] = "asked for on a command line",
+    dry_run: Annotated[
+        bool, Parameter(negative="", help="Only print the exact requests, secrets masked.")
+    ] = False,
+    yes: Annotated[bool, Parameter(negative="", help="Do not ask.")] = False,
+    wait: Annotated[float, Parameter(help="Seconds to wait until they run.")] = 1900.0,
+    state_dir: StateDir = None,
+    api_url: ApiUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Rent offers; exit status 0 when all run, 1 when not."""
+    from fleetui import offer_verbs
+
+    work = offer_verbs.deploy_offers(
+        config.load({"state_dir": state_dir, "api_url": api_url}),
+        offer,
+        template=template,
+        reason=reason,
+        dry_run=dry_run,
+        ask_first=not yes,
         wait=wait,
         as_json=as_json,
     )

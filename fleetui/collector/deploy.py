@@ -149,7 +149,7 @@ class Deployer:
     ) -> tuple[Offer | None, Course | None]:
         """Return the offer as it is now, or why it is not rented."""
         answer = await self._client.search_offers(
-            {"id": {"eq": rental.offer_id}}, disk_gb=template.disk_gb
+            {"id": {"eq": rental.offer_id}, "rentable": {"eq": True}}, disk_gb=template.disk_gb
         )
         if answer.error is not None:
             return None, refused(f"nothing was done: the market does not tell ({answer.error})")
