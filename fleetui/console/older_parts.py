@@ -9,6 +9,8 @@ from fleetui.domain.text import SafeText, sanitise
 from fleetui.store.interface import ViewerStore
 
 LOOK_SECONDS = 0.2
+TAKEN_SECONDS = 8.0
+"""A collector that runs takes a request within a second."""
 PATIENCE_SECONDS = 45.0
 
 
@@ -32,14 +34,15 @@ class OlderParts:
             argument=sanitise(path),
         )
         await self._store.intend(intent)
-        try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while True:
-                    asked = await self._store.intent(intent.intent_id)
-                    if asked is not None and asked.state is IntentState.DONE:
-                        return ""
-                    if asked is not None and asked.result is not None:
-                        return str(asked.result)
-                    await asyncio.sleep(LOOK_SECONDS)
-        except TimeoutError:
-            return "no collector answers"
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while loop.time() - began < PATIENCE_SECONDS:
+            asked = await self._store.intent(intent.intent_id) or intent
+            if asked.state is IntentState.DONE:
+                return ""
+            if asked.result is not None:
+                return str(asked.result)
+            if asked.state is IntentState.REQUESTED and loop.time() - began > TAKEN_SECONDS:
+                return "no collector takes the request"
+            await asyncio.sleep(LOOK_SECONDS)
+        return "the collector does not say what came of it"
