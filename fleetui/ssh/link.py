@@ -24,7 +24,7 @@ from fleetui.ssh.outcome import TELLING, wants_patience
 from fleetui.ssh.script_run import OUTPUT_LIMIT, ScriptResult, run_script
 from fleetui.ssh.settings import FollowPlan, SshSettings
 from fleetui.ssh.tasks import Following, LogSink, Probing, Service, StatusPolling
-from fleetui.ssh.watch import Watch
+from fleetui.ssh.watch import Changes, Watch
 
 __all__ = ["HostLink", "LinkSink", "ScriptResult"]
 
@@ -94,7 +94,7 @@ class HostLink:
         self._positions = Positions(instance_id, profile, resume)
         self._addresses: tuple[SshAddress, ...] = ()
         self._last_good: SshAddress | None = None
-        self._news = asyncio.Event()
+        self._news = Changes()
         self._watch = Watch()
         self._connection: asyncssh.SSHClientConnection | None = None
         self._attempts = 0
@@ -103,7 +103,7 @@ class HostLink:
         """Name the addresses to try in this order; a live connection is kept."""
         if addresses != self._addresses:
             self._addresses = addresses
-            self._news.set()
+            self._news.tell()
 
     def set_watched(self, watched: bool) -> None:  # noqa: FBT001 - one obvious argument
         """Look and ask more often while somebody looks at this instance."""
@@ -166,11 +166,11 @@ class HostLink:
             self._settings.retry_seconds, self._settings.retry_limit_seconds, jitter=self._jitter
         )
         while True:
-            self._news.clear()
+            seen = self._news.count
             addresses = self._addresses
             if not addresses:
                 self._report(SshState.NO_ADDRESS, None, "the API shows no SSH address")
-                await self._news.wait()
+                await self._news.after(seen)
                 continue
             try:
                 address, logged_in = await self._log_in(addresses)
@@ -182,17 +182,8 @@ class HostLink:
                 at_least = 0.0
                 if lasted > _STEADY_SECONDS:
                     backoff.reset()
-            if await self._pause(backoff.next(at_least)):
+            if await self._news.after(seen, backoff.next(at_least)):  # other addresses came
                 backoff.reset()
-
-    async def _pause(self, seconds: float) -> bool:
-        """Wait; true when other addresses came instead."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
-        except TimeoutError:
-            return False
-        return True
 
     async def _log_in(self, addresses: tuple[SshAddress, ...]) -> tuple[SshAddress, LoggedIn]:
         """Try all addresses, the one that worked last first.

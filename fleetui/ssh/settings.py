@@ -25,8 +25,9 @@ class SshSettings:
             and hears whether the other interval is wanted.
         probe_interval_seconds, watched_probe_seconds: time between looks at processes, GPUs and
             memory, while nobody looks and while somebody does.
-        first_look_seconds: how long after the login the first look may wait where nobody looks:
-            hosts that come back together are first all read, and not all asked at once.
+        first_look_seconds: how long after the login the first look and the first question for
+            the status may wait where nobody looks: hosts that come back together are first all
+            read, and not all asked at once.
         status_interval_seconds, watched_status_seconds: the same for the daemon's `/status`.
         first_sight_bytes: a file longer than this when first seen is read from near its end;
             what is left out is counted in `StreamPosition.skipped`.

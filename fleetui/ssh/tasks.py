@@ -1,9 +1,7 @@
 """The three jobs of a live connection. Each keeps its own channel going until cancelled."""
 
 import asyncio
-import contextlib
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -70,19 +68,18 @@ class Service:
 
     async def first_pause(self) -> None:
         """Wait for the first look, which is now while somebody looks."""
-        changed = asyncio.Event()
         if not self.watch.watched:
-            with self.watch.told(changed.set), contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.settings.first_look_seconds * self.jitter()):
-                    await changed.wait()
+            seconds = self.settings.first_look_seconds * self.jitter()
+            await self.watch.after(self.watch.count, seconds)
 
-    async def pause(self, changed: asyncio.Event, normal: float, watched: float) -> None:
-        """Wait for the next turn: `watched` seconds while somebody looks, or until that changes."""
+    async def pause(self, seen: int, normal: float, watched: float) -> None:
+        """Wait for the next turn: `watched` seconds while somebody looks, or until that changes.
+
+        `seen` is `watch.count` as it was before this turn.
+        """
         seconds = watched if self.watch.watched else normal
-        with contextlib.suppress(TimeoutError):
-            # Hosts that came back together must not be asked together for ever.
-            async with asyncio.timeout(seconds * (0.9 + 0.2 * self.jitter())):
-                await changed.wait()
+        # Hosts that came back together must not be asked together for ever.
+        await self.watch.after(seen, seconds * (0.9 + 0.2 * self.jitter()))
 
 
 class Following:
@@ -192,7 +189,7 @@ class _Frames:
         self._stream = stream
         self._silence = silence
         self._parser = FrameParser(length_limit=following.longest_frame)
-        self._waiting: deque[Frame] = deque()
+        self._waiting: list[Frame] = []
         self._clock = asyncio.get_running_loop().time
         self._newest = self._clock()
         self.failure: Exception | None = None
@@ -206,7 +203,7 @@ class _Frames:
                 frame = self._waiting[0]
                 if not self._following.deliver(frame):
                     return False
-                self._waiting.popleft()
+                del self._waiting[0]
                 if isinstance(frame, Beat):
                     # Only now: a host is not asked on while its bytes are not taken.
                     self._following.order(self._stream)
@@ -249,20 +246,18 @@ class Probing:
 
     async def _probe(self, parser: ProbeParser) -> NoReturn:
         service = self._service
-        changed = asyncio.Event()
+        settings = service.settings
         async with running(service.connection, probe_command(service.plan)) as stream:
-            with service.watch.told(changed.set):
-                while True:
-                    changed.clear()
-                    stream.send(b"look\n")
-                    async with asyncio.timeout(_LOOK_SECONDS):
-                        look = await self._look(stream, parser)
-                    self._take(look, service.clock.now())
-                    self._backoff.reset()
-                    settings = service.settings
-                    await service.pause(
-                        changed, settings.probe_interval_seconds, settings.watched_probe_seconds
-                    )
+            while True:
+                seen = service.watch.count
+                stream.send(b"look\n")
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    look = await self._look(stream, parser)
+                self._take(look, service.clock.now())
+                self._backoff.reset()
+                await service.pause(
+                    seen, settings.probe_interval_seconds, settings.watched_probe_seconds
+                )
 
     @staticmethod
     async def _look(stream: ByteStream, parser: ProbeParser) -> dict[str, str]:
@@ -285,15 +280,14 @@ class StatusPolling:
     async def run(self) -> NoReturn:
         """Keep asking."""
         service = self._service
-        changed = asyncio.Event()
-        with service.watch.told(changed.set):
-            while True:
-                changed.clear()
-                await self._ask()
-                settings = service.settings
-                await service.pause(
-                    changed, settings.status_interval_seconds, settings.watched_status_seconds
-                )
+        await service.first_pause()
+        settings = service.settings
+        while True:
+            seen = service.watch.count
+            await self._ask()
+            await service.pause(
+                seen, settings.status_interval_seconds, settings.watched_status_seconds
+            )
 
     async def _ask(self) -> None:
         clock = self._service.clock

@@ -72,3 +72,9 @@ async def test_data_is_taken_at_once_and_all_else_by_asyncssh(
     assert "MSG_CHANNEL_EXTENDED_DATA" in kinds
     assert "MSG_CHANNEL_CLOSE" in kinds
     assert "MSG_CHANNEL_DATA" not in kinds
+
+
+async def test_what_asyncssh_keeps_of_a_connection_lies_in_slots(shared_sshd: Sshd) -> None:
+    connection = (await Login(quick(shared_sshd)).connect(shared_sshd.address, None)).connection
+    async with connection:
+        assert not [name for name in vars(connection) if name.startswith("_")]
