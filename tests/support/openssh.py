@@ -130,6 +130,10 @@ class Sshd:
         """Return the pids of all that its sessions run: shells and what they started."""
         return [pid for pid in _below(self.pid) if not _is_sshd(pid)]
 
+    def own_processes(self) -> list[int]:
+        """Return the pids of the server and of what serves its connections."""
+        return [self.pid, *filter(_is_sshd, _below(self.pid))]
+
     def sessions(self) -> int:
         """Return how many connections it serves."""
         return sum(_is_sshd(pid) for pid in _below(self.pid, 1))
