@@ -16,7 +16,9 @@ from fleetui.collector.acts import (
     judged,
     last_look,
     refused,
+    unsure,
 )
+from fleetui.collector.standing_acts import stopped_by_protection
 from fleetui.domain.intent import Intent
 from fleetui.vast.client import ActionResult, Presence, PresenceKind
 
@@ -34,7 +36,8 @@ async def destroy(intent: Intent, tools: Tools) -> Course:
     missed = await last_look(intent, tools)
     presence = await tools.client.look(intent.instance_id)
     if presence.kind is not PresenceKind.GONE:
-        course = judged(intent, presence)
+        # It may have been protected while its host was looked at, or drained.
+        course = judged(intent, presence) or stopped_by_protection(intent, tools)
         if course is not None:
             return course
     course = await _until_gone(intent, tools, presence)
@@ -66,15 +69,19 @@ async def _until_gone(
     `begun`: by an earlier run.
     """
     old = too_old(intent, tools) if begun else None
+    asked = False
     while True:
         if old is not None and presence.kind is PresenceKind.PRESENT:
             return old
+        if asked and stopped_by_protection(intent, tools) is not None:
+            return unsure("it was protected after its destroy was asked for; not asked again")
         if presence.kind is PresenceKind.PRESENT and presence.instance is not None:
             difference = differs(intent, presence.instance)
             if difference is not None:
                 return refused(f"stopped trying: {difference}")
             tools.inventory.learn(presence.instance)
             answer = await tools.client.destroy(intent.instance_id)
+            asked = True
             if _rejected(answer):
                 return failed(f"the API refused: {answer.text}")
         known = intent.instance_id in tools.inventory

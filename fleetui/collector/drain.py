@@ -4,6 +4,7 @@ import asyncio
 
 from fleetui.collector.acts import Course, Tools, failed, guard, judged, unsure
 from fleetui.collector.destroy import check_destroy, destroy, too_old
+from fleetui.collector.standing_acts import stopped_by_protection
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.intent import Intent
 from fleetui.reading.status import is_running
@@ -62,6 +63,9 @@ async def _drain(intent: Intent, tools: Tools, awaited: frozenset[str]) -> Cours
                 f" still in flight ({', '.join(sorted(awaited))})"
             )
         await asyncio.sleep(LOOK_SECONDS)
+        course = stopped_by_protection(intent, tools)
+        if course is not None:
+            return course
         now = in_flight(tools.fleet.get(intent.instance_id), tools)
         if now is not None:
             awaited &= now

@@ -213,8 +213,8 @@ class Executor:
             if course is not None:
                 return course
             self._overtake(intent.instance_id)
-        if intent.verb.only_reads or intent.verb is Verb.DEPLOY:
-            # It disturbs no act that is under way, and must not wait behind it.
+        if intent.verb.stands_apart:
+            # A protection must not wait behind the drain that it is to stop.
             return await self._course(intent, check=check)
         async with self._locks[intent.instance_id], self._slots:
             return await self._course(intent, check=check)
@@ -295,5 +295,5 @@ class Executor:
 
     def _show(self, intent: Intent, word: str | None) -> None:
         watcher = self._tools.fleet.get(intent.instance_id)
-        if watcher is not None and not intent.verb.only_reads:
+        if watcher is not None and not intent.verb.stands_apart:
             watcher.set_acting(word)

@@ -56,6 +56,18 @@ class Verb(StrEnum):
         return self is Verb.READ_OLDER
 
     @property
+    def stands_apart(self) -> bool:
+        """Whether it disturbs no act that is under way, and so does not wait behind it."""
+        return self.only_reads or self in (
+            Verb.RUN,
+            Verb.PROTECT,
+            Verb.UNPROTECT,
+            Verb.BLACKLIST,
+            Verb.UNBLACKLIST,
+            Verb.DEPLOY,
+        )
+
+    @property
     def needs(self) -> Role:
         """The least role that may ask for it."""
         if self.only_reads:

@@ -4,12 +4,17 @@ import json
 from functools import partial
 from pathlib import Path
 
+import asyncssh
+import pytest
+
 from collecting import collecting, simulated, some_running
 from command_line import command_line
 from fleetui.domain.intent import IntentState, Verb
 from fleetui.domain.reading import FleetRow
+from fleetui.domain.role import Role, role_of
 from fleetui.domain.stage import Stage
 from fleetui.reports.act import word_to_type
+from fleetui.verbs import actor
 
 
 async def test_an_action_is_planned_asked_for_and_told(tmp_path: Path) -> None:
@@ -53,6 +58,23 @@ async def test_an_action_is_planned_asked_for_and_told(tmp_path: Path) -> None:
         assert "failed: the API refused" in text
         newest, *_ = await run.store.intents(instance_id=one.instance_id)
         assert newest.state is IntentState.FAILED
+
+
+def test_the_audit_names_user_host_origin_and_the_login_s_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", "10.0.0.9 50000 10.0.0.1 22")
+    monkeypatch.delenv("SSH_USER_AUTH", raising=False)
+    assert actor().endswith(" from 10.0.0.9")
+    key = asyncssh.generate_private_key("ssh-ed25519").convert_to_public()
+    exposed = tmp_path / "auth"
+    exposed.write_text(f"publickey {key.export_public_key().decode()}")
+    monkeypatch.setenv("SSH_USER_AUTH", str(exposed))
+    name = actor()
+    assert name.endswith(f" from 10.0.0.9 key {key.get_fingerprint()}")
+    assert role_of(name, {key.get_fingerprint(): Role.VIEWER}, Role.OWNER) is Role.VIEWER
+    exposed.write_bytes(b"password\n\xff")
+    assert actor().endswith(" from 10.0.0.9")
 
 
 def test_the_word_to_type_grows_with_what_is_lost() -> None:

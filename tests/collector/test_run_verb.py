@@ -58,6 +58,13 @@ async def test_hosts_are_asked_and_their_answers_compared(tmp_path: Path) -> Non
         assert status == 1
         assert f"{other.instance_id}: no answer: refused: nothing was done: no SSH" in text
 
+        # Nor can a last look be taken at it, which is said before and after.
+        status, text = await fleetui("act", "destroy", other.instance_id, "--dry-run")
+        assert "no last look at its disk is possible (SSH: " in text
+        status, text = await fleetui("act", "destroy", other.instance_id, "--yes")
+        assert status == 0, text
+        assert "; without a last look at its disk: SSH: " in text
+
         before = len(await run.store.intents())
         for words, said in (
             (["rm -rf /tmp/mark", one.instance_id], "not among the programs"),

@@ -144,6 +144,26 @@ async def test_a_drain_goes_by_the_log_where_the_daemon_answers_nothing(tmp_path
         assert fleet.destroyed(instance.instance_id)
 
 
+async def test_a_protection_stops_a_drain_that_is_under_way(tmp_path: Path) -> None:
+    async with (
+        simulated(tmp_path, plan=[("running", 420.0)], speed=150.0) as fleet,
+        collecting(fleet.settings(tmp_path)) as run,
+    ):
+        instance, *_ = await some_running(run)
+        drained = await run.intend(Verb.DRAIN_DESTROY, instance)
+
+        async def drains() -> bool:
+            rows = (await run.store.fleet()).rows
+            return any(row.acting == "draining" for row in rows)
+
+        await run.until(drains, "it drains")
+        assert (await acted(run, Verb.PROTECT, instance)).state is IntentState.DONE
+        stopped = await run.settled(drained)
+        assert stopped.state is IntentState.REFUSED, stopped.result
+        assert "it is protected by test" in str(stopped.result)
+        assert not fleet.destroyed(instance.instance_id)
+
+
 async def in_flight(run: Collecting, instance: Instance) -> frozenset[str]:
     reading = await run.store.reading(instance.instance_id)
     status = reading.status if reading is not None else None
