@@ -3,7 +3,7 @@
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -29,7 +29,7 @@ from fleetui.console.screens.fleet import FleetScreen
 from fleetui.console.shell import ShellSettings
 from fleetui.console.shell_desk import ShellDesk
 from fleetui.console.store_loops import StoreLoops
-from fleetui.console.styles import style_sheets
+from fleetui.console.styles import LATER, style_sheets
 from fleetui.console.widgets.fleet_table import READING_SECONDS
 from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
@@ -82,7 +82,9 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         policy: Policy | None = None,
         start_collector: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
-        super().__init__(css_path=style_sheets())
+        sheets = style_sheets()
+        super().__init__(css_path=[sheet for sheet in sheets if LATER not in str(sheet)])
+        self._sheets_later = [PurePath(sheet) for sheet in sheets if LATER in str(sheet)]
         self.store = store
         self.state = FleetState(clock)
         self.glyphs = Glyphs(ascii_only)
@@ -124,6 +126,13 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         for name, loop in self.loops.all().items():
             self.work(loop(), name, name)
 
+    def push_screen(self, screen: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - textual's own overloads
+        """Show a screen over the others; the first of them brings the sheet of dialogs."""
+        if self._sheets_later and screen is not self.fleet_screen:
+            self.stylesheet.read_all(self._sheets_later)
+            self._sheets_later = []
+        return super().push_screen(screen, *more, **named)
+
     def takes_keys(self) -> bool:
         """Take keys once the fleet is drawn."""
         return self.fleet_screen in self.screen_stack and self.fleet_screen.is_laid_out
@@ -143,15 +152,21 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         """Read all that the inspector shows of an instance."""
         from fleetui.console.inspection import Subject  # noqa: PLC0415 - after the first paint
         from fleetui.reading.peers import Peers  # noqa: PLC0415 - the same
+        from fleetui.reading.summary import fleet_row  # noqa: PLC0415 - the same
 
         row = self.state.row(instance_id)
+        reading = await self.store.reading(instance_id)
+        instance = await self.store.instance(instance_id)
+        if row is None and instance is not None and reading is not None:
+            # It is gone, and what is kept of it is as good as before.
+            row = fleet_row(instance, reading, row_seen_at=reading.at, acting=None)
         if row is None:
             return None
         now = self.state.now()
         return Subject(
             row=row,
-            reading=await self.store.reading(instance_id),
-            instance=await self.store.instance(instance_id),
+            reading=reading,
+            instance=instance,
             samples=await self.store.samples(instance_id, now - SPARK_HOURS * 3600),
             place=Peers(self.state.rows.values(), now).place_of(row),
             now=now,

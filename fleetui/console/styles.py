@@ -3,9 +3,12 @@
 from importlib.resources import files
 from pathlib import Path, PurePath
 
+LATER = "30-dialogs.tcss"
+"""The sheet of what opens over the fleet, read when the first of it does."""
+
 
 def style_sheets() -> list[str | PurePath]:
-    """Return the sheets in the order they apply.
+    """Return the sheets in the order they apply, `LATER` among them.
 
     Raises:
         FileNotFoundError: the installation is not whole.

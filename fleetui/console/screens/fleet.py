@@ -71,8 +71,7 @@ class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
 
     def _arrange(self, width: int, height: int) -> None:
         self.mode = size_mode(width, height)
-        for mode in SizeMode:
-            self.set_class(mode is self.mode, f"-{mode.value}")
+        self.update_classes({f"-{mode.value}": mode is self.mode for mode in SizeMode})
         self.chart.set_class(height >= 40, "-tall")
 
     async def pull(self) -> None:
