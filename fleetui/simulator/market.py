@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fleetui.simulator.rows import HOURS_A_MONTH
 from fleetui.simulator.stock import Offer
 
 CREATE_LABEL_LIMIT = 256
@@ -30,9 +31,15 @@ def wrong_in_order(body: dict[str, Any]) -> str | None:
     return None
 
 
-def offer_row(offer: Offer) -> dict[str, Any]:
-    """Make the row of an offer: of the machine alone, nothing of a contract."""
+def offer_row(offer: Offer, disk_gb: float | None = None) -> dict[str, Any]:
+    """Make the row of an offer: of the machine alone, nothing of a contract.
+
+    Its price includes `disk_gb`, or (`None`) all the disk that it has.
+    """
     row = {name: value for name, value in offer.fields.items() if name not in _OF_A_CONTRACT}
+    if disk_gb is not None:
+        row["storage_total_cost"] = row["storage_cost"] * disk_gb / HOURS_A_MONTH
+        row["dph_total"] = row["dph_base"] + row["storage_total_cost"]
     return row | {
         "id": offer.offer_id,
         "ask_contract_id": offer.offer_id,

@@ -341,7 +341,9 @@ class VastApi:
 
     def _search(self, wanted: dict[str, Any]) -> web.StreamResponse:
         """Search the offers; a condition on a column they lack is let pass."""
-        rows = [offer_row(offer) for offer in self._world.offers.values()]
+        disk = wanted.get("allocated_storage")
+        disk = float(disk) if isinstance(disk, int | float) else None
+        rows = [offer_row(offer, disk) for offer in self._world.offers.values()]
         filters = {
             name: value
             for name, value in wanted.items()

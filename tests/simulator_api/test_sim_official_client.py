@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from fleetui.domain.clock import ScaledClock
+from fleetui.domain.offer_query import DEFAULT_QUERY, parse_offer_query
+from fleetui.domain.secret import Secret
 from fleetui.simulator.run import Serving
+from fleetui.simulator.stock import RETURN_SECONDS
 from fleetui.vast.charges import DAY_SECONDS
 from fleetui.vast.offers import RentalOrder
 from pretend_vast import KEY, client_of, pretend_vast
@@ -193,6 +197,61 @@ async def test_it_rents(served: Serving, official: Official) -> None:
     row = served.world.row(rental)
     assert (row["label"], row["image_uuid"], row["disk_space"]) == ("mine", "example/image", 50.0)
     assert int(offer) not in served.world.offers
+
+
+async def test_it_finds_what_our_query_finds_at_the_same_price(
+    served: Serving, official: Official
+) -> None:
+    for query in (DEFAULT_QUERY, "gpu_name in [RTX_4090,L40S] dph<1.5 geolocation!=US rented=any"):
+        rows = await official.json("search", "offers", query, "-o", "dph", "--storage", "250")
+        parsed = parse_offer_query(query)
+        async with client_of(served.environment["VAST_URL"]) as client:
+            found = await client.search_offers(
+                parsed.conditions, order=[("dph_total", "asc")], disk_gb=250.0
+            )
+        assert rows
+        assert [(offer.offer_id, offer.price) for offer in found.offers] == [
+            (row["id"], row["dph_total"]) for row in rows
+        ]
+        bodies = [call.body for call in served.api.recorded if call.method == "POST"]
+        served.api.recorded.clear()
+        theirs, ours = bodies
+        assert {name: ours[name] for name in theirs} == theirs
+
+
+async def test_it_rents_what_our_template_rents_and_the_machine_comes_back(
+    served: Serving, official: Official
+) -> None:
+    first, second, *_ = await official.json("search", "offers")
+    arguments = (
+        "--image", "example/image", "--disk", "50", "--label", "night#0123456789", "--ssh",
+        "--direct", "--env", "-e TOKEN=hush-hush -e MIN_RATE=31.0 -p 8000:8000",
+        "--onstart-cmd", "run.sh &", "--cancel-unavail",
+    )  # fmt: skip
+    created = await official.json("create", "instance", str(first["id"]), *arguments)
+    order = RentalOrder(
+        image="example/image", disk_gb=50.0, label="night#0123456789", onstart="run.sh &",
+        environment={"TOKEN": Secret("hush-hush"), "MIN_RATE": "31.0", "-p 8000:8000": "1"},
+    )  # fmt: skip
+    async with client_of(served.environment["VAST_URL"]) as client:
+        assert (await client.rent(second["id"], order)).ok
+        labelled = await client.labelled("night#0123456789")
+        assert labelled is not None
+        assert {row.machine_id for row in labelled} == {first["machine_id"], second["machine_id"]}
+        assert await client.labelled("night") == ()
+    theirs, ours = [call.body for call in served.api.recorded if call.method == "PUT"]
+    assert {name: theirs[name] for name in ours} == ours
+
+    async def offered() -> list[int]:
+        found = await official.json("search", "offers", f"machine_id={first['machine_id']}")
+        return [row["id"] for row in found]
+
+    assert await offered() == []
+    await official("destroy", "instance", str(created["new_contract"]), "-y")
+    later = served.world.clock.now() + RETURN_SECONDS
+    served.world.clock = ScaledClock(later, later, 1.0, lambda: later)
+    (again,) = await offered()
+    assert again != first["id"]
 
 
 async def test_it_bids_and_reads_logs_and_keys(served: Serving, official: Official) -> None:
