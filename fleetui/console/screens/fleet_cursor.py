@@ -2,6 +2,8 @@
 
 from fleetui.console.screens.fleet_parts import FleetParts
 
+_LONGEST_ID = 16
+
 
 class FleetCursor(FleetParts):
     """Moves the cursor and marks rows."""
@@ -38,7 +40,10 @@ class FleetCursor(FleetParts):
             ),
             None,
         )
-        if found is None:
+        if found is None and words.isascii() and words.isdigit() and len(words) < _LONGEST_ID:
+            # One that is gone has no row, but what is kept of it opens as before.
+            self.console_app.show_instance(int(words))
+        elif found is None:
             self.console_app.say(f"there is no instance {words}")
         elif not self.table.go_to(found):
             self.console_app.say(f"the filter hides {found}")
