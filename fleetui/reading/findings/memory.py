@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from fleetui.domain.finding import Evidence, Finding
-from fleetui.domain.stream import Fact
-from fleetui.reading.findings.clues import Clues, make, remark
+from fleetui.reading.findings.clues import Clues, make, proof_of, remark
 
 GIB = 1 << 30
 _WEAK = frozenset({"cgroup_oom_kill.exit_137", "cgroup_oom_kill.signal"})
@@ -22,7 +21,7 @@ def look(clues: Clues) -> Iterator[Finding]:
         yield make(
             "cgroup_oom_kill",
             facts=[*strong, *(fact for fact in group if fact.rule in _WEAK)],
-            evidence=[*evidence, *_lines(host)],
+            evidence=[*evidence, *(proof_of(fact) for fact in host[:2])],
             confidence=0.95 if strong else 0.85,
             summary=_summary(clues, kills),
             count=max(kills, 1),
@@ -41,18 +40,11 @@ def look(clues: Clues) -> Iterator[Finding]:
         yield make(
             "cgroup_oom_kill",
             facts=group,
-            evidence=[*evidence, *_lines(host)],
+            evidence=[*evidence, *(proof_of(fact) for fact in host[:2])],
             confidence=0.7,
             summary="A process was killed with signal 9 (exit 137), most likely by the kernel at "
             f"the container's memory limit{_limit_text(clues)}",
         )
-
-
-def _lines(facts: list[Fact]) -> list[Evidence]:
-    return [
-        Evidence(source=fact.source, text=fact.text, line=fact.line, offset=fact.offset)
-        for fact in facts[:2]
-    ]
 
 
 def _kills(clues: Clues) -> int:
