@@ -16,7 +16,8 @@ from fleetui.domain.text import SafeText, sanitise
 if TYPE_CHECKING:
     from fleetui.console.acting import Pending, Request
     from fleetui.console.app import FleetApp
-    from fleetui.console.modals.confirm import Answer, ConfirmDialog
+    from fleetui.console.modals.confirm import ConfirmDialog
+    from fleetui.console.modals.typed_dialog import Answer
 
 STORE_DEADLINE_SECONDS = 5.0
 ACTING_WORDS = {
