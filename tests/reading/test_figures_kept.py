@@ -56,3 +56,8 @@ def test_a_speed_is_forgotten_when_nothing_says_it_any_more() -> None:
     assert both.per_second == 200 * 2**20
     assert one.per_second == 100 * 2**20
     assert (none.per_second, none.eta_seconds) == (None, None)
+
+
+@pytest.mark.parametrize("per_minute", ["100000000000000000000", "1000", "0", "-3", "x"])
+def test_a_throughput_that_no_machine_has_is_no_rate(per_minute: str) -> None:
+    assert Batch(0.0).benchmark({"per_minute": per_minute}, 9.0) is None
