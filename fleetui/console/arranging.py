@@ -1,12 +1,14 @@
 """What stands on which line of the fleet table: rows, groups, and marks on them. Pure."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from fleetui.console.glyphs import STAGE_WORDS
+from fleetui.console.ordering import loud_severity
 from fleetui.domain.finding import Severity
+from fleetui.domain.quiet import Quiet
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
 
@@ -39,7 +41,9 @@ Line = int | Group
 """An instance's id, or the head of a group."""
 
 
-def arrange(rows: Sequence[FleetRow], grouping: str) -> list[Line]:
+def arrange(
+    rows: Sequence[FleetRow], grouping: str, quiet: Mapping[int, Quiet]
+) -> list[Line]:
     """Return the lines for rows that are in order already; groups keep that order inside."""
     key = GROUPINGS.get(grouping)
     if key is None:
@@ -49,12 +53,14 @@ def arrange(rows: Sequence[FleetRow], grouping: str) -> list[Line]:
         members[key(row) or UNKNOWN_GROUP].append(row)
     lines: list[Line] = []
     for title in sorted(members, key=lambda title: _group_place(grouping, title)):
-        lines.append(_head(title, members[title]))
+        lines.append(_head(title, members[title], quiet))
         lines += [row.instance_id for row in members[title]]
     return lines
 
 
-def arrange_still(lines: Sequence[Line], rows: Sequence[FleetRow], grouping: str) -> list[Line]:
+def arrange_still(
+    lines: Sequence[Line], rows: Sequence[FleetRow], grouping: str, quiet: Mapping[int, Quiet]
+) -> list[Line]:
     """Return the lines as they stand, without rows that went, with new ones at the end.
 
     While somebody reads, nothing jumps: a row keeps its place (and its group) though it would
@@ -81,8 +87,8 @@ def arrange_still(lines: Sequence[Line], rows: Sequence[FleetRow], grouping: str
         if not isinstance(line, Group):
             refreshed.append(line)
         elif below[line.title]:
-            refreshed.append(_head(line.title, below[line.title]))
-    return [*refreshed, *(arrange(fresh, grouping) if fresh else [])]
+            refreshed.append(_head(line.title, below[line.title], quiet))
+    return [*refreshed, *(arrange(fresh, grouping, quiet) if fresh else [])]
 
 
 def _group_place(grouping: str, title: str) -> tuple[int, str]:
@@ -93,15 +99,16 @@ def _group_place(grouping: str, title: str) -> tuple[int, str]:
     return (0, title.casefold())
 
 
-def _head(title: str, rows: Sequence[FleetRow]) -> Group:
+def _head(title: str, rows: Sequence[FleetRow], quiet: Mapping[int, Quiet]) -> Group:
+    severities = Counter(loud_severity(row, quiet) for row in rows)
     rates = [row.proofs_per_hour for row in rows if row.proofs_per_hour is not None]
     return Group(
         title=title,
         count=len(rows),
         burn=sum(row.cost_per_hour or 0.0 for row in rows),
         proofs_per_hour=sum(rates) if rates else None,
-        critical=sum(row.finding_severity is Severity.CRITICAL for row in rows),
-        warnings=sum(row.finding_severity is Severity.WARNING for row in rows),
+        critical=severities[Severity.CRITICAL],
+        warnings=severities[Severity.WARNING],
     )
 
 

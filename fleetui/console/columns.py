@@ -63,8 +63,10 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
 def _id(row: FleetRow, _: Scene, width: int) -> list[Piece]:
     number = str(row.instance_id)
-    if row.protected and len(number) < width:
-        return [(number, "strong"), (fit("P", width - len(number)), "key")]
+    sign, tone = ("P", "key") if row.protected else ("?", "warn") if row.odd else ("", "")
+    if sign and len(number) < width:
+        # P: nothing may be done to it. ?: its row at the API could not be read in full.
+        return [(number, "strong"), (fit(sign, width - len(number)), tone)]
     return [(fit(number, width), "strong")]
 
 
@@ -134,6 +136,16 @@ def _rate(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
     room = 5 if width >= 11 else 0
     pieces = [(fit(scene.glyphs.plain(value), width - room, right=True), tone)]
     return [*pieces, (fit(least, room), "faint")] if room else pieces
+
+
+def _spent(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    text = scene.glyphs.plain(figures.money(row.spent))
+    return [(fit(text, width, right=True), "text" if row.spent is not None else "faint")]
+
+
+def _odd(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
+    text = scene.glyphs.plain(row.odd or "")
+    return [(fit(text, width, more=scene.glyphs["more"]), "warn")]
 
 
 def _cost(row: FleetRow, scene: Scene, width: int) -> list[Piece]:
@@ -245,6 +257,10 @@ COLUMNS: tuple[Column, ...] = (
         key=lambda r: r.cost_per_proof, cell=_proof,
     ),
     Column(
+        name="spent", title="$ spent", width=8, right=True,
+        key=lambda r: r.spent, cell=_spent,
+    ),
+    Column(
         name="util", title="GPU% temp", width=9, right=True,
         key=lambda r: r.gpu_util, cell=_load,
     ),
@@ -268,6 +284,9 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         name="status", title="Vast says", width=10, key=lambda r: r.api_status,
         cell=_text_cell(lambda r: r.api_status),
+    ),
+    Column(
+        name="odd", title="odd row", width=14, key=lambda r: r.odd, cell=_odd,
     ),
     Column(
         name="ssh", title="SSH", width=12, key=lambda r: r.ssh.value,

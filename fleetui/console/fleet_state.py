@@ -66,6 +66,10 @@ class FleetState:
         self.collector_starting = False
         """Whether a collector that was just started may still be on its way."""
         self._still_at: float | None = None
+        self._changes = 0
+        """Counts the views that changed a row."""
+        self._totals: tuple[object, Totals] | None = None
+        self._kinds: tuple[object, Counter[tuple[Severity, str]]] | None = None
 
     def apply(self, view: FleetView) -> set[int]:
         """Take a view in; returns the ids whose row is new, changed or removed."""
@@ -82,6 +86,7 @@ class FleetState:
         for instance_id in view.removed:
             if self.rows.pop(instance_id, None) is not None:
                 changed.add(instance_id)
+        self._changes += bool(changed)
         self.revision = view.revision
         self.last_walk = view.last_walk
         self.last_complete_walk = view.last_complete_walk
@@ -121,7 +126,13 @@ class FleetState:
         return self.clock.now()
 
     def totals(self) -> Totals:
-        """Sum what the fleet costs and proves."""
+        """Sum what the fleet costs and proves; summed once for each change of the fleet."""
+        key = (self._changes, int(self.shown_at() / self.speed))
+        if self._totals is None or self._totals[0] != key:
+            self._totals = (key, self._sum())
+        return self._totals[1]
+
+    def _sum(self) -> Totals:
         now = self.shown_at()
         rates = [
             row.proofs_per_hour
@@ -139,12 +150,25 @@ class FleetState:
 
     def severities(self) -> Counter[Severity]:
         """Count rows by the severity of their worst finding."""
-        return Counter(severity for severity, _ in self._loud())
+        counts: Counter[Severity] = Counter()
+        for (severity, _), count in self._loud_counts().items():
+            counts[severity] += count
+        return counts
 
     def categories(self, severity: Severity) -> list[tuple[str, int]]:
         """Count rows by category of their first finding, the most frequent first."""
-        counts = Counter(category for found, category in self._loud() if found is severity)
-        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        counts = [
+            (category, count)
+            for (found, category), count in self._loud_counts().items()
+            if found is severity
+        ]
+        return sorted(counts, key=lambda item: (-item[1], item[0]))
+
+    def _loud_counts(self) -> Counter[tuple[Severity, str]]:
+        key = (self._changes, self.quiet)
+        if self._kinds is None or self._kinds[0] != key:
+            self._kinds = (key, Counter(self._loud()))
+        return self._kinds[1]
 
     def _loud(self) -> Iterator[tuple[Severity, str]]:
         """Yield each row's worst finding that nobody has acknowledged or snoozed."""

@@ -143,7 +143,7 @@ async def test_no_letter_acts_while_a_filter_is_typed() -> None:
 async def test_z_shows_only_trouble() -> None:
     async with console() as run:
         await run.press("z")
-        expected = [r for r in run.app.state.rows.values() if is_failure(r)]
+        expected = [r for r in run.app.state.rows.values() if is_failure(r, {})]
         assert len(run.app.fleet_screen.table.order) == len(expected)
         await run.press("z")
         assert len(run.app.fleet_screen.table.order) == 24
@@ -240,7 +240,7 @@ def listed(table: FleetTable, instance_id: int) -> bool:
 async def test_until_a_key_is_pressed_the_worst_rows_are_in_sight() -> None:
     store = build(120, now=NOW)
     rows = [row for _, row in store.rows.values()]
-    bad = [row for row in rows if is_failure(row)]
+    bad = [row for row in rows if is_failure(row, {})]
     for row in bad:
         store.remove(row.instance_id)
     async with console(store, size=(120, 30)) as run:

@@ -248,8 +248,8 @@ ROWS = st.lists(
 def test_a_still_order_has_every_row_once_and_moves_none(
     before: list[FleetRow], after: list[FleetRow], grouping: str
 ) -> None:
-    lines = arrange(before, grouping)
-    still = arrange_still(lines, after, grouping)
+    lines = arrange(before, grouping, {})
+    still = arrange_still(lines, after, grouping, {})
     ids = [line for line in still if not isinstance(line, Group)]
     assert sorted(ids) == sorted(row.instance_id for row in after)
     kept = [line for line in lines if line in ids]

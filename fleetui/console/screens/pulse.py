@@ -1,22 +1,39 @@
-"""Charts of the fleet's proofs and cost per hour, and how many instances are in each stage."""
+"""Charts of the fleet's proofs and cost, and its stages, rates, failures and downloads."""
 
-from collections import Counter
+import asyncio
+from collections import Counter, deque
+from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from fleetui.console import figures
 from fleetui.console.glyphs import STAGE_TONES, STAGE_WORDS
-from fleetui.console.palette import Piece
+from fleetui.console.inspection import Line
+from fleetui.console.pulse_figures import (
+    download_speed,
+    failures_over_time,
+    moments,
+    stages_over_time,
+)
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.chart import Chart
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
+from fleetui.domain.finding import Severity
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
+from fleetui.reading.fleet_rates import GroupRate, fleet_rates, gpu_rates
 
 WINDOWS = (("1 h", 1.0), ("6 h", 6.0), ("24 h", 24.0), ("7 d", 168.0))
 GPU_LINES = 5
+SPARK_POINTS = 32
+HISTORY_SECONDS = 30.0
+"""Real seconds between two readings of what went before."""
+LEAST_HEIGHT = 14
+"""Rows of the screen for each chart, the figures included."""
+LINES_SHARE = 0.45
+"""How much of the screen the figures may take from the charts."""
 
 
 class PulseScreen(FleetUIScreen):
@@ -27,6 +44,11 @@ class PulseScreen(FleetUIScreen):
     def __init__(self, *, ascii_only: bool) -> None:
         super().__init__()
         self._window = 2
+        self._read_at = float("-inf")
+        self._stages: dict[Stage, list[float | None]] = {}
+        self._failures: list[float | None] = []
+        self._speeds: deque[float | None] = deque(maxlen=SPARK_POINTS)
+        self._speed = (0.0, 0)
         self.proofs = Chart("fleet proofs/h", ascii_only=ascii_only, id="proofs")
         self.cost = Chart("fleet $/h", tone="active", ascii_only=ascii_only, id="cost")
         self.proof = Chart("$/proof", tone="busy", ascii_only=ascii_only, id="proof", digits=3)
@@ -46,9 +68,17 @@ class PulseScreen(FleetUIScreen):
         super().on_mount()
         self.set_focus(self.query_one(LinesView))
 
+    def on_resize(self) -> None:
+        """As many charts as there is room for: a low one cannot be drawn."""
+        height = self.size.height
+        self.cost.display = height >= LEAST_HEIGHT * 2
+        self.proof.display = height >= LEAST_HEIGHT * 3
+        super().on_resize()
+
     def action_window(self) -> None:
         """Draw over the next span of time."""
         self._window = (self._window + 1) % len(WINDOWS)
+        self._read_at = float("-inf")
         self.console_app.wake()
 
     async def pull(self) -> None:
@@ -57,6 +87,7 @@ class PulseScreen(FleetUIScreen):
         name, hours = WINDOWS[self._window]
         now, utc = app.state.now(), app.preferences.now.utc
         samples = await app.store.fleet_samples(now - hours * 3600, hours * 3600 / 480)
+        await self._read_history(now - hours * 3600, now)
         totals = app.state.totals()
         for chart in (self.proofs, self.cost, self.proof):
             chart.set_window(name)
@@ -75,55 +106,115 @@ class PulseScreen(FleetUIScreen):
             utc=utc,
         )
 
-    def fleet_changed(self, changed: set[int]) -> None:
-        """Draw counts and charts."""
-        super().fleet_changed(changed)
+    async def _read_history(self, since: float, now: float) -> None:
+        """Read what stages, failures and downloads were, at most every half minute."""
         app = self.console_app
-        counts = Counter(row.stage for row in app.state.rows.values())
+        if now - self._read_at < HISTORY_SECONDS * app.state.speed:
+            return
+        self._read_at = now
+        times = moments(since, now, SPARK_POINTS)
+        readings = await app.store.readings()
+        records = await app.store.findings(resolved=True)
+        self._stages = await asyncio.to_thread(stages_over_time, readings, times)
+        self._failures = failures_over_time(records, times)
+        self._speed = download_speed(readings)
+        self._speeds.append(self._speed[0])
+
+    def fleet_changed(self, changed: set[int]) -> None:
+        """Draw figures and charts."""
+        super().fleet_changed(changed)
+        glyphs, rows = self.console_app.glyphs, list(self.console_app.state.rows.values())
         view = self.query_one(LinesView)
-        line: list[Piece] = []
-        lines: list[list[Piece]] = [[]]
-        used = 0
-        for stage in Stage:
-            if not counts[stage]:
-                continue
-            word = f"{app.glyphs.stage(stage)} {STAGE_WORDS[stage]} "
-            length = len(word) + 6
-            if used + length > view.inner_width:
-                lines.append(line)
-                line, used = [], 0
-            line += [
-                (word, STAGE_TONES.get(stage, "busy")),
-                (f"{counts[stage]}".ljust(6), "strong"),
-            ]
-            used += length
-        lines.append(line)
-        view.show(lines + self._gpus())
+        lines = [*self._rates(rows), [], *self._gpus(rows), [], *self._over_time(rows)]
+        view.styles.height = min(len(lines), max(int(self.size.height * LINES_SHARE), 4))
+        view.show([[(glyphs.plain(text), tone) for text, tone in line] for line in lines])
         for chart in (self.proofs, self.cost, self.proof):
             chart.advance()
 
-    def _gpus(self) -> list[list[Piece]]:
-        """Return a line for each of the most frequent GPU types: count, rate, cost."""
-        app = self.console_app
+    def _rates(self, rows: Sequence[FleetRow]) -> list[Line]:
+        line: Line = [("fleet".ljust(20), "title bold")]
+        for rate in fleet_rates(rows):
+            line += [
+                (f"{_window(rate)} ", "dim"), (figures.rate(rate.proofs_per_hour), "ok bold"),
+                (f" ({rate.measured} of {rate.proving})   ", "faint"),
+            ]  # fmt: skip
+        if len(line) == 1:
+            line.append(("proofs have not been counted yet", "dim"))
+        else:
+            line.append(("proofs/h", "dim"))
+        return [line]
+
+    def _gpus(self, rows: Sequence[FleetRow]) -> list[Line]:
+        """Return a line for each of the most frequent GPU types: count, cost, rates by window."""
         groups: dict[str, list[FleetRow]] = {}
-        for row in app.state.rows.values():
-            groups.setdefault(row.gpu or "not known", []).append(row)
-        lines: list[list[Piece]] = []
-        for gpu, rows in sorted(groups.items(), key=lambda item: -len(item[1]))[:GPU_LINES]:
-            rates = [row.proofs_per_hour for row in rows if row.proofs_per_hour is not None]
-            burn = sum(row.cost_per_hour or 0.0 for row in rows)
-            rate = sum(rates) if rates else None
-            each = burn / rate if rate else None
-            failed = sum(row.stage is Stage.FAILED for row in rows)
-            lines.append([
-                (app.glyphs.plain(gpu).ljust(18), "text"), (f"{len(rows)}".rjust(4), "strong"),
-                (app.glyphs.plain(figures.rate(rate)).rjust(9), "ok"), (" proofs/h", "dim"),
-                (f"{figures.money(burn)}".rjust(9), "text"), (" $/h", "dim"),
-                (app.glyphs.plain(figures.money(each, 3)).rjust(8), "text"), (" $/proof", "dim"),
-                (f"  {failed} failed" if failed else "", "bad"),
-            ])  # fmt: skip
+        for row in rows:
+            groups.setdefault(row.gpu or "?", []).append(row)
+        counted = gpu_rates(rows)
+        lines: list[Line] = []
+        for gpu, members in sorted(groups.items(), key=lambda item: -len(item[1]))[:GPU_LINES]:
+            rates = [row.proofs_per_hour for row in members if row.proofs_per_hour is not None]
+            burn = sum(row.cost_per_hour or 0.0 for row in members)
+            each = burn / sum(rates) if sum(rates) else None
+            failed = sum(row.stage is Stage.FAILED for row in members)
+            line: Line = [
+                (("not known" if gpu == "?" else gpu).ljust(16), "text"),
+                (f"{len(members)}".rjust(4), "strong"),
+                (figures.rate(sum(rates) if rates else None).rjust(8), "ok"), (" proofs/h", "dim"),
+                (figures.money(burn).rjust(8), "text"), (" $/h", "dim"),
+                (figures.money(each, 3).rjust(7), "text"), (" $/proof", "dim"),
+            ]  # fmt: skip
+            if failed:
+                line.append((f"  {failed} failed", "bad"))
+            for rate in counted.get(gpu, ()):
+                line += [
+                    (f"  {_window(rate)} ", "dim"), (figures.rate(rate.proofs_per_hour), "ok")
+                ]  # fmt: skip
+            lines.append(line)
         return lines
+
+    def _over_time(self, rows: Sequence[FleetRow]) -> list[Line]:
+        """Return stages, failures and downloads with their course over the window."""
+        glyphs = self.console_app.glyphs
+        counts = Counter(row.stage for row in rows)
+        entries = [
+            self._entry(
+                f"{glyphs.stage(stage)} {STAGE_WORDS[stage]}",
+                counts[stage],
+                self._stages.get(stage, []),
+                STAGE_TONES.get(stage, "busy"),
+            )
+            for stage in Stage
+            if counts[stage] or stage in self._stages
+        ]
+        severities = self.console_app.state.severities()
+        failures = severities[Severity.CRITICAL] + severities[Severity.WARNING]
+        entries.append(
+            self._entry(f"{glyphs['critical']} findings", failures, self._failures, "bad")
+        )
+        speed, loading = self._speed
+        entries.append([
+            *self._entry(f"{glyphs['down']} download", loading, list(self._speeds), "busy"),
+            (f"{figures.size(speed)}/s", "text"),
+        ])  # fmt: skip
+        width = 20 + SPARK_POINTS + 3
+        across = max(self.query_one(LinesView).inner_width // width, 1)
+        return [
+            [piece for entry in entries[start : start + across] for piece in entry]
+            for start in range(0, len(entries), across)
+        ]
+
+    def _entry(self, word: str, count: int, values: list[float | None], tone: str) -> Line:
+        spark = self.console_app.glyphs.sparkline(values, SPARK_POINTS)
+        return [
+            (word.ljust(12), tone), (f"{count}".rjust(6) + "  ", "strong"),
+            (spark.rjust(SPARK_POINTS) + "   ", tone),
+        ]  # fmt: skip
 
     def on_lines_view_leave(self) -> None:
         """Back to where this was opened."""
         self.console_app.leave(self)
+
+
+def _window(rate: GroupRate) -> str:
+    seconds = rate.window_seconds
+    return "all" if seconds is None else figures.duration(seconds)

@@ -30,7 +30,10 @@ def crumbs(
     shown, known = len(table.order), len(state.rows)
     sign = glyphs["down" if selection.descending else "up"]
     title = BY_NAME[selection.sort].title
-    right: list[Piece] = [("by ", "dim"), (f"{title} {sign}", "title"), ("   ", "dim")]
+    right: list[Piece] = [("by ", "dim"), (f"{title} {sign}", "title")]
+    if not table.shows(selection.sort):
+        right.append((" (hidden column)", "warn"))
+    right.append(("   ", "dim"))
     if table.order_waits:
         right.insert(0, ("order waits while you read   ", "faint"))
     count = f"{known} instances " if shown == known else f"{shown} of {known} instances "

@@ -1,7 +1,7 @@
 """The fleet table: line API, keyed by id, painting only the visible rows that changed."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 
 import msgspec
 from textual.events import Click
@@ -16,11 +16,14 @@ from fleetui.console.columns import GAP, Layout, Scene, layout
 from fleetui.console.fitting import fit
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
-from fleetui.console.ordering import Selection, select
+from fleetui.console.ordering import Selection, select, standing
 from fleetui.console.palette import Piece, paint_of
 from fleetui.console.widgets.plain_scrollbar import make_plain
+from fleetui.domain.quiet import Quiet
 from fleetui.domain.reading import FleetRow
 
+LOOK_AT_ALL_SECONDS = 1.0
+"""So often rows that have not changed are looked at as well: their ages grow."""
 READING_SECONDS = 8.0
 """After a key the order stands still for so long: no row jumps away from who reads it."""
 
@@ -79,6 +82,9 @@ class FleetTable(ScrollView, can_focus=True):
         """Whether the cursor's row is kept in sight wherever the order takes it."""
         self._at_rest = True
         self._touched_at = float("-inf")
+        self._looked_at = float("-inf")
+        self._ordered_by: dict[int, object] = {}
+        self._quiet_ordered: Mapping[int, Quiet] = {}
         self._waits = False
         self._places: dict[int, int] = {}
         self._line_of: list[int] = []
@@ -118,6 +124,7 @@ class FleetTable(ScrollView, can_focus=True):
     def set_selection(self, selection: Selection) -> None:
         """Filter and order anew."""
         self.selection = selection
+        self._ordered_by.clear()
         self._titles = None
         self._touched_at = float("-inf")
         self.put_in_order()
@@ -143,14 +150,15 @@ class FleetTable(ScrollView, can_focus=True):
 
     def put_in_order(self) -> None:
         """Bring the order up to date; the cursor's row keeps its place on the screen."""
-        now = self._state.shown_at()
+        now, quiet = self._state.shown_at(), self._state.quiet
         grouping = self.selection.group
-        rows = select(self._rows(), self.selection, now)
-        lines = arrange(rows, grouping)
+        rows = select(self._rows(), self.selection, now, quiet)
+        self._quiet_ordered = quiet
+        lines = arrange(rows, grouping, quiet)
         reading = self._monotonic() - self._touched_at < self._reading_seconds
         self._waits = False
         if self.pinned or (reading and not self.follow):
-            still = arrange_still(self.lines, rows, grouping)
+            still = arrange_still(self.lines, rows, grouping, quiet)
             self._waits = still != lines
             lines = still
         if lines != self.lines:
@@ -165,19 +173,41 @@ class FleetTable(ScrollView, can_focus=True):
         for instance_id in changed:
             if instance_id not in self._state.rows:
                 self._drawn.pop(instance_id, None)
-        if changed or self.selection.query.terms or self._waits:
+        if self.selection.query.terms or self._waits or self._moves(changed):
             self.put_in_order()
-        self.repaint_changed()
+        now = self._monotonic()
+        if now - self._looked_at >= LOOK_AT_ALL_SECONDS:
+            # What grew older is said in steps of 10 s at the least.
+            self._looked_at = now
+            self.repaint_changed()
+        else:
+            self.repaint_changed(changed)
 
-    def repaint_changed(self) -> None:
-        """Paint the visible rows whose words or colours differ from what was painted."""
+    def _moves(self, changed: set[int]) -> bool:
+        """Tell whether a change of these rows can change the order, the groups or their heads."""
+        if self.selection.group or self._quiet_ordered != self._state.quiet:
+            return True
+        moved = False
+        for instance_id in changed:
+            row = self._state.row(instance_id)
+            place = None if row is None else standing(row, self.selection, self._state.quiet)
+            if self._ordered_by.get(instance_id) != place:
+                self._ordered_by[instance_id] = place
+                moved = True
+        return moved
+
+    def repaint_changed(self, only: Container[int] | None = None) -> None:
+        """Paint the visible rows whose words or colours differ from what was painted.
+
+        `only`: the others have not changed, so that nobody need look at them.
+        """
         if not self.is_attached or not self.size.height:
             return
         top = self.scroll_offset.y
         scene = self._scene()
         for line in range(min(self.page, len(self.lines) - top)):
             item = self.lines[top + line]
-            if isinstance(item, Group):
+            if isinstance(item, Group) or (only is not None and item not in only):
                 continue
             before = self._drawn.get(item)
             if self._draw(item, scene) is not before:
