@@ -241,7 +241,7 @@ async def rivals(
                 "ssh", "-T", "-p", str(server.port), "-i", str(server.client_key),
                 "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
                 "-o", "LogLevel=ERROR", "-o", "IdentitiesOnly=yes", "-F", "none",
-                "root@127.0.0.1", f"echo on; exec tail -c +1 -F {folder}/{number}.log 2>&-",
+                "root@127.0.0.1", f"echo on; exec tail -c +1 -F {folder}/{number}.log 2>/dev/null",
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
             )  # fmt: skip
             processes.append(process)
