@@ -50,7 +50,7 @@ async def test_a_benchmark_is_run_anew_and_what_is_at_work_is_kept(tmp_path: Pat
         await run.until(partial(in_stage, run, at_work, Stage.BENCH), "a benchmark runs")
         kept = await run.settled(await run.intend(verb, at_work))
         assert kept.state is IntentState.REFUSED, kept.result
-        assert "is at work" in str(kept.result)
+        assert "ask with the argument anyway to lose" in str(kept.result)
         old = await fleet.shell(at_work, "pgrep -f benchmark.sh")
 
         await run.until(partial(with_work, run, proving), "a proof is in flight")
