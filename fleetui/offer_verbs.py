@@ -1,24 +1,21 @@
 """What the verbs about offers do: search, rank, rent. Imports lazily, like `verbs`."""
 
-import asyncio
 import contextlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetui import config
 from fleetui.act_verbs import confirm, refuse_beyond_role
+from fleetui.domain.market import MarketError
+from fleetui.market import VastMarket
 from fleetui.verbs import actor, existing_store, json_text, refuse
 
 if TYPE_CHECKING:
     from fleetui.domain.machine_record import MachineRecord
-    from fleetui.domain.rental import Template
-    from fleetui.domain.secret import Secret
-    from fleetui.vast.offers import OffersResult
+    from fleetui.domain.offer import Offer
 
-SEARCH_SECONDS = 60.0
 DISK_GB = 250.0
 """The disk that prices include where no template says another."""
 
@@ -44,13 +41,14 @@ async def print_offers(
         parsed = parse_offer_query(text, defaults=defaults)
     except OfferQueryError as error:
         refuse(f"the query: {error}")
-    found = await _search(settings, parsed.conditions, _disk(settings, template))
+    market = VastMarket(settings, os.environ)
+    offers, unreadable = await _search(market, parsed.conditions, _disk(settings, template))
     records = await _records(settings)
     report = offers_report(
-        text, parsed, found.offers, records, Order(order), blacklisted=blacklisted
+        text, parsed, offers, records, Order(order), blacklisted=blacklisted
     )
     report["offers"] = report["offers"][:limit]
-    report["unreadable"] = found.unreadable
+    report["unreadable"] = unreadable
     print(json_text(report) if as_json else offers_text(report))
     return 0
 
@@ -73,7 +71,6 @@ async def deploy_offers(
     from fleetui.domain.expected_cost import History
     from fleetui.domain.intent import IntentState, Verb
     from fleetui.reports import act, deploy
-    from fleetui.vast.ordering import order_of
 
     if not dry_run:
         refuse_beyond_role(settings, Verb.DEPLOY)
@@ -86,13 +83,14 @@ async def deploy_offers(
         refuse("name the offers; `fleetui offers` lists them")
     # As text, like every number of the query language.
     wanted = {"id": {"in": [str(offer_id) for offer_id in offer_ids]}}
-    found = await _search(settings, wanted, terms.disk_gb)
+    market = VastMarket(settings, os.environ)
+    offers, _ = await _search(market, wanted, terms.disk_gb)
     history = History(await _records(settings))
-    ranked = {offer.offer_id: history.rank(offer) for offer in found.offers}
+    ranked = {offer.offer_id: history.rank(offer) for offer in offers}
     intent_ids = {offer_id: uuid.uuid4().hex for offer_id in offer_ids}
 
     def body(price: float, intent_id: str) -> dict[str, object]:
-        return order_of(terms, price, intent_id, _placeholders(terms)).shown()
+        return market.body(terms, price, intent_id)
 
     plans = deploy.plan(offer_ids, ranked, intent_ids, body)
     refused = [item for item in plans if item.refusal is not None]
@@ -124,13 +122,6 @@ async def deploy_offers(
     return int(any(intent.state is not IntentState.DONE for intent in intents))
 
 
-def _placeholders(template: "Template") -> dict[str, "Secret"]:
-    """Stand for the secrets where the request is only shown: they are the collector's to find."""
-    from fleetui.domain.secret import Secret
-
-    return {name: Secret("***") for name in template.secrets}
-
-
 def _disk(settings: config.Settings, template: str | None) -> float:
     templates = settings.deploy.templates
     if template is None:
@@ -141,31 +132,13 @@ def _disk(settings: config.Settings, template: str | None) -> float:
 
 
 async def _search(
-    settings: config.Settings, conditions: Mapping[str, object], disk_gb: float
-) -> "OffersResult":
+    market: VastMarket, conditions: Mapping[str, object], disk_gb: float
+) -> tuple[tuple["Offer", ...], int]:
     """Ask the market; end with status 1 when it does not tell."""
-    import httpx
-
-    from fleetui.domain.clock import parse_clock
-    from fleetui.vast.client import ApiSettings, VastClient
-    from fleetui.vast.keys import find_keys
-    from fleetui.vast.limiter import Limiter
-
-    keys = find_keys(os.environ, Path.home())
-    if keys.read_key is None and keys.write_key is None:
-        refuse(keys.explain())
-    api = ApiSettings(base_url=settings.api_url, read_key=keys.read_key, write_key=keys.write_key)
     try:
-        async with asyncio.timeout(SEARCH_SECONDS), httpx.AsyncClient() as http:
-            client = VastClient(api, Limiter(), http, clock=parse_clock(settings.clock))
-            found = await client.search_offers(
-                conditions, order=(("dph_total", "asc"),), disk_gb=disk_gb
-            )
-    except TimeoutError:
-        refuse(f"the market did not answer within {SEARCH_SECONDS:.0f} s", status=1)
-    if found.error is not None:
-        refuse(f"the market does not answer: {found.error}", status=1)
-    return found
+        return await market.search(conditions, disk_gb)
+    except MarketError as error:
+        refuse(str(error), status=1)
 
 
 async def _records(settings: config.Settings) -> tuple["MachineRecord", ...]:
