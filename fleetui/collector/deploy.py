@@ -126,23 +126,35 @@ class Deployer:
         return failed(f"the API did not rent it: {answer.text}")
 
     async def _find(self, label: str) -> int | Course:
-        """Look for the instance with a label until it is there, or surely is not."""
+        """Look for the instance with a label until it is there, or surely is not.
+
+        A list without it counts only beside a later walk that shows all the rest of the fleet: a
+        list can lie.
+        """
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._find_seconds
+        began = loop.time()
         without = 0
         while True:
+            listed = [item.instance_id for item in self._fleet if item.instance.label == label]
             rows = await self._client.labelled(label)
-            if rows:
-                return min(row.instance_id for row in rows)
-            without = 0 if rows is None else without + 1
-            if loop.time() > end:
+            found = [row.instance_id for row in rows or ()] or listed
+            if found:
+                return min(found)
+            without = without + 1 if rows is not None and self._shows_all(began) else 0
+            if loop.time() - began > self._find_seconds:
                 break
-            await asyncio.sleep(min(FIND_SECONDS, self._find_seconds / (LEAST_LOOKS + 1)))
+            self._walks.ask()
+            await asyncio.sleep(min(FIND_SECONDS, self._find_seconds / (2 * LEAST_LOOKS)))
         if without < LEAST_LOOKS:
             return unsure(f"whether it was rented is not known; look for the label {label}")
         return failed(
             f"nothing was rented: no instance has the label {label}; it was not tried again"
         )
+
+    def _shows_all(self, since: float) -> bool:
+        """Whether a complete walk since then has listed every instance that is known."""
+        newest = self._walks.listed_since
+        return newest >= since and all(self._walks.lists(item.instance_id) for item in self._fleet)
 
     async def _judged(
         self, intent: Intent, rental: Rental, template: Template
@@ -264,14 +276,14 @@ def _arrived(watcher: Watcher) -> Course | None:
     """Tell whether an instance runs, or will not; `None` while it is on its way."""
     instance, reading = watcher.instance, watcher.newest_reading
     name = f"instance {instance.instance_id} on machine {instance.machine_id or '?'}"
+    if instance.actual_status == "running":
+        price = instance.price_running
+        return done(f"{name} runs" + (f" at {price:.4f} $/h" if price is not None else ""))
     if reading is not None:
         grave = [item for item in reading.findings if item.severity is Severity.CRITICAL]
         if grave or reading.stage is Stage.FAILED:
             said = grave[0].summary if grave else "it failed"
             return failed(f"{name} was rented and does not get to run: {said}")
-    if instance.actual_status == "running":
-        price = instance.price_running
-        return done(f"{name} runs" + (f" at {price:.4f} $/h" if price is not None else ""))
     return None
 
 

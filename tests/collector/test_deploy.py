@@ -43,7 +43,7 @@ def settings_of(fleet: Simulated, folder: Path, **changes: Any) -> CollectorSett
         fleet.settings(folder),
         deploy=changes.pop("deploy", TERMS),
         environment={"PAVAIL_TOKEN": SECRET},
-        verify_deadline_seconds=4.0,
+        verify_deadline_seconds=8.0,
         **changes,
     )
 
@@ -107,11 +107,6 @@ async def test_an_offer_is_rented_and_followed_until_it_runs(
     async with collecting(settings) as run:
         asked = await ask(run.store, fleet, offer)
 
-        async def deploying() -> bool:
-            rows = (await run.store.fleet()).rows
-            return any(row.acting == "deploying" and row.api_status == "loading" for row in rows)
-
-        await run.until(deploying, "the row says what is under way")
         intent = await run.settled(asked.intent_id)
         assert intent.state is IntentState.DONE, intent.result
         world = fleet.serving.world
@@ -119,7 +114,8 @@ async def test_an_offer_is_rented_and_followed_until_it_runs(
         assert rental.fields["machine_id"] == offer.machine.machine_id
         assert world.row(rental)["actual_status"] == "running"
         (call,) = rentings(fleet)
-        price = offer.fields["dph_total"]
+        # The price as it was then, with the template's disk.
+        price = world.row(rental)["dph_total"]
         assert call.body["env"] == {
             "PAVAIL_SERVER": "tunnel",
             "PAVAIL": SECRET,
@@ -198,8 +194,9 @@ async def test_limits_hold_for_several_requests_at_once(fleet: Simulated, tmp_pa
     terms = replace_terms(max_instances=3)
     async with collecting(settings_of(fleet, tmp_path, deploy=terms)) as run:
         asked = [await ask(run.store, fleet, offer) for offer in good_offers(fleet)[:5]]
-        states = [(await run.settled(intent.intent_id)).state for intent in asked]
-        assert sorted(states) == [IntentState.DONE] * 2 + [IntentState.REFUSED] * 3
+        ended = [await run.settled(intent.intent_id) for intent in asked]
+        states = sorted(intent.state for intent in ended)
+        assert states == [IntentState.DONE] * 2 + [IntentState.REFUSED] * 3, ended
     assert len(rentings(fleet)) == 2
 
 
