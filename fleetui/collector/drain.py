@@ -7,6 +7,7 @@ from fleetui.collector.destroy import check_destroy, destroy, too_old
 from fleetui.collector.standing_acts import stopped_by_protection
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.intent import Intent
+from fleetui.reading.findings.clues import DAEMON
 from fleetui.reading.status import is_running
 from fleetui.vast.client import PresenceKind
 
@@ -81,5 +82,21 @@ def in_flight(watcher: Watcher | None, tools: Tools) -> frozenset[str] | None:
         return None
     status = watcher.daemon_status
     if status is None or status.at is None or tools.clock.now() - status.at > FRESH_SECONDS:
-        return watcher.reader.in_flight if watcher.connected and watcher.ready else None
+        return _by_log(watcher)
     return frozenset(job.job_id for job in status.pipelines if is_running(job, status))
+
+
+def _by_log(watcher: Watcher) -> frozenset[str] | None:
+    """Return the jobs at work by the daemon's log, none when the daemon is seen not to run.
+
+    A daemon that died says nothing of its jobs' ends.
+    """
+    reading = watcher.newest_reading
+    if not watcher.connected or reading is None:
+        return None
+    probe, newest = reading.probe, reading.newest_byte_at
+    if probe is not None and probe.at is not None and probe.processes is not None:
+        listed_since = newest is None or probe.at >= newest
+        if listed_since and not any(DAEMON in process.args for process in probe.processes):
+            return frozenset()
+    return watcher.reader.in_flight
