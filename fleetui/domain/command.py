@@ -11,7 +11,7 @@ import shlex
 
 import msgspec
 
-from fleetui.domain.command_rules import RULES
+from fleetui.domain.command_rules import OPENS_NOTHING, RULES
 
 LONGEST = 1000
 MOST_PROGRAMS = 8
@@ -82,8 +82,8 @@ def _check(words: list[Word], *, first: bool) -> None:
             f"{name} is not among the programs that only look: {', '.join(sorted(RULES))}"
         )
     for word in words[1:]:
-        for part in _UNREAD:
-            if part in word.text and not (part == ".." and "/" not in word.text):
+        for part in () if name in OPENS_NOTHING else _UNREAD:
+            if part in word.text and "/" in word.text:
                 raise CommandRefusedError(f"{word.text}: names with {part} are not read")
         if word.pattern:
             _check_pattern(word)

@@ -173,3 +173,6 @@ RULES: dict[str, Rule] = {
     "whoami": _NOTHING,
 }
 """Program to its rule; it is found by its bare name only."""
+
+OPENS_NOTHING = frozenset({"df", "du", "findmnt", "ls", "lsblk", "readlink", "realpath", "stat"})
+"""Programs that tell of files without opening them."""

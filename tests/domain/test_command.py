@@ -29,6 +29,8 @@ PASS = [
     "sysctl -n vm.swappiness",
     "date +%s",
     "ip -br addr show",
+    "ls -l /dev/nvidia*",
+    "stat /dev/shm",
     "grep -c 'a|b; $(c)' /tmp/x",
     'grep "two words" /tmp/x',
     "top -b -n 1 | head -n 5",
@@ -63,6 +65,8 @@ REFUSE = [
     ("cat /dev/watchdog", "not read"),
     ("cat /proc/kmsg", "not read"),
     ("cat /tmp/../dev/watchdog", "not read"),
+    ("head -c 1 /proc/self/root/dev/zero", "not read"),
+    ("cat /sys/kernel/tracing/trace_pipe", "not read"),
     ("cat", "wait for input"),
     ("grep x", "wait for input"),
     ("tail -f /tmp/x", "-f is not among"),
@@ -127,7 +131,7 @@ def listening_shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 WORDS = st.sampled_from(
-    ["-n", "-c", "5", "/tmp/x", "/tmp/*.log", "'a b'", '"it\'s"', "-L", "x=1", "''", "status",
+    ["-n", "-c", "5", "/tmp/x", "/no/such/*.log", "'a b'", '"it\'s"', "-L", "x=1", "''", "status",
      "-eo", "+%s", "'$(touch x)'", "'; touch x'", "'|'", "addr", "\"'\"", "'\"`'"]
 )  # fmt: skip
 TEXTS = st.one_of(
