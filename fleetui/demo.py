@@ -25,6 +25,16 @@ END_DEADLINE_SECONDS = 8.0
 WALK_SECONDS = 15.0
 """In the fleet's time, so that a faster demo does not look like an API that stands still."""
 KILL_AFTER_SECONDS = 3.0
+_SETTINGS = """
+[deploy]
+max_instances = 1000
+max_dollars_per_hour = 10000.0
+
+[deploy.templates.demo]
+image = "curiostorage/cuzk-worker:latest"
+label = "demo"
+max_dollars_per_proof = 0.008
+"""
 
 
 class DemoError(Exception):
@@ -42,6 +52,11 @@ class DemoSettings(msgspec.Struct, frozen=True, kw_only=True):
 def environment_file(folder: Path) -> Path:
     """Where the simulator writes how to reach it."""
     return folder / "simulator.env"
+
+
+def config_file(folder: Path) -> Path:
+    """Where the demo's own settings are; the operator's do not count there."""
+    return folder / "demo.toml"
 
 
 def read_environment_file(path: Path) -> dict[str, str]:
@@ -112,6 +127,8 @@ def keep(folder: Path, lifeline: int, settings: DemoSettings) -> int:
         interval = max(1.0, WALK_SECONDS / settings.speed)
         environment = os.environ | read_environment_file(env_file)
         environment["FLEETUI_WALK_INTERVAL"] = repr(interval)
+        config_file(folder).write_text(_SETTINGS, "utf-8")
+        environment["FLEETUI_CONFIG"] = str(config_file(folder))
         children.append(
             _start(
                 ["collect", "--state-dir", str(folder), "--lifeline", str(child_read)],

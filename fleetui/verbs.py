@@ -34,11 +34,18 @@ def open_console(flags: Mapping[str, Any]) -> int:
         except CollectorLaunchError as error:
             refuse(str(error))
     account = settings.api_url.removeprefix("https://")
-    return run(show(settings, account=account, clock=settings.clock))
+    return run(show(settings, os.environ, account=account, clock=settings.clock))
 
 
-async def show(settings: config.Settings, *, account: str, clock: str, own: bool = True) -> int:
-    """Show the console; `own`: it may start a collector for these settings."""
+async def show(
+    settings: config.Settings,
+    environment: Mapping[str, str],
+    *,
+    account: str,
+    clock: str,
+    own: bool = True,
+) -> int:
+    """Show the console; `environment` has the API's keys; `own`: it may start a collector."""
     from fleetui.console.terminal import mouse_wanted, prepare_terminal
 
     prepare_terminal(os.environ)
@@ -47,6 +54,7 @@ async def show(settings: config.Settings, *, account: str, clock: str, own: bool
     from fleetui.console.preferences import PreferenceFile
     from fleetui.console.shell import ShellSettings
     from fleetui.domain.clock import parse_clock
+    from fleetui.market import VastMarket
     from fleetui.store.interface import StoreError
 
     fleet_clock = parse_clock(clock)
@@ -69,6 +77,7 @@ async def show(settings: config.Settings, *, account: str, clock: str, own: bool
             keymap=keymap,
             examine=partial(_examine, settings) if own else None,
             policy=settings.policy,
+            market=VastMarket(settings, environment),
             start_collector=partial(_start_collector, settings) if own else None,
             theme=settings.theme,
             preferences=PreferenceFile(settings.state_dir / "console.json"),
@@ -103,18 +112,19 @@ async def _start_collector(settings: config.Settings) -> str:
 
 
 async def show_demo(
-    settings: Any,  # noqa: ANN401 - DemoSettings, imported lazily
+    demo: Any,  # noqa: ANN401 - DemoSettings, imported lazily
     *,
     read_only: bool | None,
     ascii_only: bool | None,
 ) -> int:
     """Show a pretend fleet until the screen is left."""
-    from fleetui.demo import DemoError, demo_fleet
+    from fleetui.demo import DemoError, config_file, demo_fleet
 
     try:
-        async with demo_fleet(settings) as (folder, environment):
+        async with demo_fleet(demo) as (folder, environment):
             flags = {
                 "state_dir": folder,
+                "api_url": environment["VAST_URL"],
                 "read_only": read_only,
                 "ascii_only": ascii_only,
                 # For `s`, the operator's own shell on a pretend host.
@@ -122,7 +132,8 @@ async def show_demo(
                 "ssh_agent": False,
             }
             clock = environment["FLEETUI_CLOCK"]
-            return await show(config.load(flags, {}), account="demo", clock=clock, own=False)
+            settings = config.load(flags, {"FLEETUI_CONFIG": str(config_file(folder))})
+            return await show(settings, environment, account="demo", clock=clock, own=False)
     except DemoError as error:
         refuse(str(error), status=1)
 

@@ -27,7 +27,7 @@ def call_of(action: Action) -> str:
     match action.scope:
         case "app":
             return f"app.{action.name}"
-        case "fleet" | "logs" | "failures" | "instance" | "pulse" | "hosts" | "money":
+        case "fleet" | "logs" | "failures" | "instance" | "pulse" | "hosts" | "money" | "offers":
             return f"screen.{action.name}"
         case _:
             return action.name

@@ -170,6 +170,10 @@ class IntentDesk:
         self._app.say(f"{what}: asked the collector")
         self._app.wake()
 
+    def watch(self, asked: Sequence[Intent]) -> None:
+        """Say later what becomes of intents that were written elsewhere."""
+        self._watched |= {intent.intent_id: intent for intent in asked}
+
     async def look_after(self) -> None:
         """Say what became of the intents that were asked for here."""
         for intent_id, asked in list(self._watched.items()):

@@ -170,6 +170,17 @@ class HostsScreen(ListScreen):
         """Go to the money."""
         self.app.switch_screen(MoneyScreen())
 
+    def action_offers(self) -> None:
+        """Go to the market."""
+        show_offers(self)
+
+
+def show_offers(screen: ListScreen) -> None:
+    """Go from a screen to the market."""
+    from fleetui.console.screens.offers import OffersScreen  # noqa: PLC0415 - the two know each other
+
+    screen.app.switch_screen(OffersScreen())
+
 
 def _fits(machine: Machine, words: list[str], kept: set[int]) -> bool:
     if machine.record is not None:
@@ -206,3 +217,7 @@ class MoneyScreen(ListScreen):
     def action_hosts(self) -> None:
         """Go to the machines."""
         self.app.switch_screen(HostsScreen())
+
+    def action_offers(self) -> None:
+        """Go to the market."""
+        show_offers(self)
