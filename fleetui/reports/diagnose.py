@@ -98,14 +98,13 @@ def diagnose_file(path: Path, stream: str) -> Answer:
             reader.feed(chunk, kind)
         return _answer_of_reader(reader, at)
     data = b"".join(chunk.data for chunk in _chunks(path, at))
+    broken = False
     if kind == "vast":
         values = _json_values(data)
         rows = [row for value in values for row in _rows(value)]
         if rows:
             return _answer_of_rows(profile, rows)
-        if not values and data.lstrip()[:1] in (b"{", b"["):
-            message = f"{path}: this looks like JSON but is none that can be read"
-            raise DiagnoseError(message)
+        broken = not values and data.lstrip()[:1] in (b"{", b"[")
         if len(values) != sum(bool(line.strip()) for line in data.splitlines()):
             # An error body over several lines is one line of evidence.
             data = b"\n".join(json.dumps(value).encode() for value in values) or data
@@ -113,7 +112,11 @@ def diagnose_file(path: Path, stream: str) -> Answer:
     if kind == "nvidia_smi":
         shown = parse_probe({"nvidia-smi": data.decode("utf-8", "replace")}, at)
         reader.observe_probe(Probe(at=at, gpus=shown.gpus))
-    return _answer_of_reader(reader, at)
+    answer = _answer_of_reader(reader, at)
+    if broken and not answer["findings"]:
+        message = f"{path}: this looks like JSON but is none that can be read"
+        raise DiagnoseError(message)
+    return answer
 
 
 def _look_at(path: Path) -> float:

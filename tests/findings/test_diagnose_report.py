@@ -165,3 +165,13 @@ def test_a_healthy_log_gets_its_all_clear() -> None:
         if (healthy / name).exists():
             assert "Nothing wrong found." in answer_text(diagnose_file(healthy / name, kind)), name
     assert any((healthy / name).exists() for name, _ in files)
+
+
+def test_an_error_body_that_was_cut_short_is_still_read(tmp_path: Path) -> None:
+    file = tmp_path / "answer"
+    file.write_text('{"success": false, "error": "insufficient_credit", "msg": "Your acc\n')
+    findings = diagnose_file(file, "vast")["findings"]
+    assert [finding["category"] for finding in findings] == ["vast_account_limit"]
+    file.write_text('{"id": 12, "machine\n')
+    with pytest.raises(DiagnoseError, match="looks like JSON"):
+        diagnose_file(file, "vast")
