@@ -1,10 +1,10 @@
 """One instance's log files in the store: a window of one of them, moved as it is read."""
 
 import asyncio
-from typing import Protocol
 
 from fleetui.console.figures import size
 from fleetui.console.line_filter import LineFilter
+from fleetui.console.log_cut import first_match, from_line_start, lost_words, whole_lines
 from fleetui.console.log_ring import Keep, LogRing
 from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.logs.timestamps import stamp_of
@@ -17,48 +17,6 @@ SCAN_BYTES = 1_048_576
 CONFIG_KIND = "config"
 SWITCH_AFTER_SECONDS = 10.0
 """Real seconds of silence of the shown file before a livelier one takes its place."""
-
-
-class LineSource(Protocol):
-    """Where a log view's lines come from: a ring that grows at either end on demand."""
-
-    ring: LogRing
-    tags: list[str]
-    """What each source of a merge is called; empty for a single file."""
-    keep: LineFilter | None
-    """Only lines that pass this are shown."""
-
-    @property
-    def at_end(self) -> bool:
-        """Whether the ring reaches the newest line."""
-
-    @property
-    def span(self) -> tuple[int, int] | None:
-        """The first and the last stored offset, where the lines are of one file."""
-
-    async def advance(self, *, following: bool = True) -> bool:
-        """Take in what came since; true when the ring changed."""
-
-    async def older(self) -> int:
-        """Load older lines in front; returns how many came."""
-
-    async def newer(self) -> int:
-        """Load what follows the ring; returns how many lines came."""
-
-    async def to_end(self) -> None:
-        """Show the newest lines."""
-
-    async def to_start(self) -> None:
-        """Show the oldest lines that are stored."""
-
-    async def to_time(self, at: float) -> int | None:
-        """Show the lines from a time on; returns the number of the first."""
-
-    async def set_keep(self, keep: LineFilter | None, near: int | None) -> None:
-        """Show only the lines that pass, near a line's offset; the ring becomes another one."""
-
-    async def find(self, wanted: LineFilter, offset: int, direction: int) -> int | None:
-        """Look through the stored lines beyond an offset; returns the number of a match."""
 
 
 class LogSource:
@@ -178,7 +136,7 @@ class LogSource:
             if window is None:
                 break
             self.first_offset = window.first_offset
-            data, start = _from_line_start(window)
+            data, start = from_line_start(window)
             if not data:
                 if self.left_out or not await self._to_earlier_life():
                     break
@@ -197,7 +155,7 @@ class LogSource:
             return False
         self._front_generation -= 1
         self.start_offset, self.first_offset = window.end_offset, window.first_offset
-        lost = f"; {lost} between them" if (lost := _lost_words(window)) else ""
+        lost = f"; {lost} between them" if (lost := lost_words(window)) else ""
         note = f"-- below: life no. {self._front_generation + 1} of the file{lost} --"
         self.ring.prepend_entries([(b"\x00" + note.encode(), 0, 0)])
         return True
@@ -222,7 +180,7 @@ class LogSource:
             skipped = self.end_offset - window.offset
             data = window.data[max(skipped, 0) :]
             offset = max(window.offset, self.end_offset)
-            data = _whole_lines(data, window)
+            data = whole_lines(data, window)
             if not data and self._generation < shown.generation:
                 await self._note_new_life(self._generation + 1)
                 self._generation += 1
@@ -239,7 +197,7 @@ class LogSource:
     async def _note_new_life(self, life: int) -> None:
         """Say in the lines that the file began anew, and what of it was lost before."""
         before = await self._window(generation=self._generation, size=0)
-        lost = f"; {lost} before" if before and (lost := _lost_words(before)) else ""
+        lost = f"; {lost} before" if before and (lost := lost_words(before)) else ""
         self.ring.note(f"-- the file began anew (its life no. {life}){lost} --")
 
     async def to_end(self) -> None:
@@ -313,14 +271,14 @@ class LogSource:
             window = await self._window(generation=generation, end=end, size=SCAN_BYTES)
             if window is None or not window.data:
                 return None
-            data, start = _from_line_start(window)
+            data, start = from_line_start(window)
             if direction > 0:
                 data, start = data[max(place - start, 0) :], max(place, start)
                 cut = data.rfind(b"\n") + 1
                 data = data[: cut or len(data)]
             if not data:
                 return None
-            found = await asyncio.to_thread(_first_match, data, wanted, direction)
+            found = await asyncio.to_thread(first_match, data, wanted, direction)
             if found is not None:
                 return await self.to_offset(start + found, generation)
             place = start + len(data) if direction > 0 else start
@@ -360,18 +318,18 @@ class LogSource:
         return True
 
     def _place(self, window: LogWindow, generation: int, *, fresh: bool = True) -> None:
-        data, start = _from_line_start(window)
+        data, start = from_line_start(window)
         if fresh:
             self.start_offset, self.first_offset = start, window.first_offset
             self._front_generation = generation
         self._generation = generation
         self._count_missing(window)
-        data = _whole_lines(data, window)
+        data = whole_lines(data, window)
         self.end_offset = start + len(data)
         self._fed(self.ring.feed(data, start))
 
     def _count_missing(self, window: LogWindow) -> None:
-        self.dropped, self.lost = window.dropped, _lost_words(window)
+        self.dropped, self.lost = window.dropped, lost_words(window)
 
     def _fed(self, oldest: int | None) -> None:
         if oldest is not None:
@@ -406,54 +364,6 @@ class LogSource:
             self._count_missing(window)
             changed = True
         return changed
-
-
-def _from_line_start(window: LogWindow) -> tuple[bytes, int]:
-    """Cut a window that starts inside a line so that it starts at the next one.
-
-    So does what is stored of a file whose beginning is not.
-    """
-    if window.offset == 0:
-        return window.data, 0
-    cut = window.data.find(b"\n") + 1
-    return window.data[cut:], window.offset + cut
-
-
-def _lost_words(window: LogWindow) -> str:
-    """Say what was lost after this life of the file."""
-    if not window.lost_files:
-        return ""
-    files = "1 file" if window.lost_files == 1 else f"{window.lost_files} files"
-    if window.lost_bytes:
-        return f"at least {size(window.lost_bytes)} of {files} lost unread"
-    return f"{files} moved away, perhaps not read to the end"
-
-
-def _whole_lines(data: bytes, window: LogWindow) -> bytes:
-    """Leave a last line that goes on behind the window to the next window."""
-    if window.offset + len(window.data) >= window.end_offset:
-        return data
-    return data[: data.rfind(b"\n") + 1] or data
-
-
-def _first_match(data: bytes, wanted: LineFilter, direction: int) -> int | None:
-    """Return where the first (or last) matching line of a block begins."""
-    lines = data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    if direction > 0:
-        place = 0
-        for line in lines:
-            if wanted.matches(line):
-                return place
-            place += len(line) + 1
-        return None
-    place = sum(len(line) + 1 for line in lines)
-    for line in reversed(lines):
-        place -= len(line) + 1
-        if wanted.matches(line):
-            return place
-    return None
 
 
 def stream_name(stream: StreamId) -> str:
