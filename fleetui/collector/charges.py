@@ -2,6 +2,9 @@
 
 import asyncio
 import logging
+from collections import defaultdict
+
+import msgspec
 
 from fleetui.collector.health import HealthBoard, Part
 from fleetui.domain.clock import Clock
@@ -61,4 +64,11 @@ class ChargeKeeper:
         known = {day.day for day in await self._store.charges(first) if day.whole}
         for day in range(min((item.day for item in counted), default=today), today + 1):
             if day not in known:
-                await self._store.keep_charges(self._lease, await self._client.charges(day))
+                charges = await self._client.charges(day)
+                if not charges.whole:
+                    ours: dict[int, float] = defaultdict(float)
+                    for item in await self._store.spend(day):
+                        if item.day == day:
+                            ours[item.instance_id] += item.dollars
+                    charges = msgspec.structs.replace(charges, counted=dict(ours))
+                await self._store.keep_charges(self._lease, charges)

@@ -25,6 +25,8 @@ from fleetui.vast.keys import find_keys
 log = logging.getLogger(__name__)
 
 AUTO_STANDBY_SECONDS = 15.0
+WALKS_A_BOOK = 120
+"""The API's charges are asked for once in so many walks, which is half an hour."""
 
 
 class NotRunnableError(Exception):
@@ -81,6 +83,7 @@ def collector_settings(
         clock=clock,
         holder=f"{platform.node()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         walk_interval_seconds=settings.walk_interval_seconds,
+        charges_interval_seconds=settings.walk_interval_seconds * WALKS_A_BOOK,
         snapshot_seconds=settings.snapshot_seconds,
         policy=settings.policy,
         deploy=settings.deploy,

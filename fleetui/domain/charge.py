@@ -1,7 +1,7 @@
 """What the API says was charged, and how that compares with what was counted here."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -27,13 +27,15 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
 class DayOfCharges(msgspec.Struct, frozen=True, kw_only=True):
     """All charges of one day (UTC, counted from the epoch), as read at `read_at` (epoch seconds).
 
-    `whole`: the day was over when they were read.
+    `whole`: the day was over when they were read; else `counted` has what was counted here until
+    then, by instance.
     """
 
     day: int
     read_at: float
     charges: tuple[Charge, ...]
     whole: bool = False
+    counted: dict[int, float] = {}
 
 
 class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,10 +58,8 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
 
 def reconcile_days(spend: Iterable[Spend], days: Iterable[DayOfCharges]) -> dict[int, Reconciled]:
     """Compare the days that charges are known of."""
-    counted: dict[int, float] = defaultdict(float)
-    for item in spend:
-        counted[item.day] += item.dollars
-    return {day.day: _reconciled(counted[day.day], day.charges) for day in days}
+    ours = _ours(spend)
+    return {day.day: _reconciled(sum(_counted(day, ours).values()), day.charges) for day in days}
 
 
 def reconcile_instances(
@@ -69,20 +69,30 @@ def reconcile_instances(
 
     `None` stands for what is charged for no instance.
     """
-    known = tuple(days)
-    numbers = {day.day for day in known}
+    ours = _ours(spend)
     counted: dict[int | None, float] = defaultdict(float)
-    for item in spend:
-        if item.day in numbers:
-            counted[item.instance_id] += item.dollars
     charges: dict[int | None, list[Charge]] = defaultdict(list)
-    for day in known:
+    for day in days:
+        for instance_id, dollars in _counted(day, ours).items():
+            counted[instance_id] += dollars
         for charge in day.charges:
             charges[charge.instance_id].append(charge)
     return {
         instance_id: _reconciled(counted.get(instance_id, 0.0), charges.get(instance_id, ()))
         for instance_id in [*counted, *(item for item in charges if item not in counted)]
     }
+
+
+def _ours(spend: Iterable[Spend]) -> dict[int, dict[int, float]]:
+    """What was counted, by day and instance."""
+    found: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for item in spend:
+        found[item.day][item.instance_id] += item.dollars
+    return found
+
+
+def _counted(day: DayOfCharges, ours: Mapping[int, Mapping[int, float]]) -> Mapping[int, float]:
+    return ours.get(day.day, {}) if day.whole else day.counted
 
 
 def _reconciled(counted: float, charges: Iterable[Charge]) -> Reconciled:

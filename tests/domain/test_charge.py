@@ -14,7 +14,7 @@ def spent(instance_id: int, day: int, dollars: float) -> Spend:
 
 
 def charged(day: int, *charges: Charge) -> DayOfCharges:
-    return DayOfCharges(day=day, read_at=day * 86_400.0, charges=charges)
+    return DayOfCharges(day=day, read_at=day * 86_400.0, charges=charges, whole=True)
 
 
 def charge(instance_id: int | None, kind: str, dollars: float) -> Charge:
@@ -41,6 +41,16 @@ def test_days_without_charges_are_left_out_of_an_instances_comparison() -> None:
     assert found[1].difference == 0
     assert (found[3].counted, found[3].charged) == (0.0, 1.0)
     assert found[None].other == 1.0
+
+
+def test_a_day_that_goes_on_is_compared_as_of_the_look_at_it() -> None:
+    day = DayOfCharges(
+        day=5, read_at=1.0, charges=(charge(1, "gpu", 1.25),), counted={1: 1.0, 2: 0.5}
+    )
+    spend = [spent(1, 5, 7.0), spent(2, 5, 9.0)]
+    assert reconcile_days(spend, [day])[5].difference == -0.25
+    found = reconcile_instances(spend, [day])
+    assert (found[1].difference, found[2].difference) == (0.25, -0.5)
 
 
 KINDS = st.sampled_from(["gpu", "disk", "bwd", "bwu", "other"])

@@ -40,7 +40,7 @@ async def test_each_figure_is_what_the_books_say() -> None:
         spent(77, Stage.FAILED, 2.0), spent(first, Stage.RUNNING, 50.0, TODAY - 9),
     ]  # fmt: skip
     store.proofs_made = {(first, TODAY): 500.0}
-    store.charge_days = [DayOfCharges(day=TODAY, read_at=NOW, charges=(
+    store.charge_days = [DayOfCharges(day=TODAY, read_at=NOW, whole=True, charges=(
         Charge(instance_id=first, kind="gpu", dollars=3.25),
         Charge(instance_id=first, kind="bwu", dollars=0.5),
         Charge(instance_id=None, kind="other", dollars=1.0),
