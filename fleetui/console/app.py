@@ -1,6 +1,7 @@
 """The console: wires the store to the screens. It reads facts and writes intents, no more."""
 
 import os
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path, PurePath
@@ -19,6 +20,7 @@ from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.intent_desk import IntentDesk
 from fleetui.console.keymap import Keymap
+from fleetui.console.notes import Notes
 from fleetui.console.ordered_keys import OrderedKeysApp
 from fleetui.console.ordering import Selection
 from fleetui.console.palette import PAINTS, TERMINAL, paint_named
@@ -28,7 +30,7 @@ from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.fleet import FleetScreen
 from fleetui.console.shell import ShellSettings
 from fleetui.console.shell_desk import ShellDesk
-from fleetui.console.store_loops import StoreLoops
+from fleetui.console.store_loops import PACES, StoreLoops
 from fleetui.console.styles import LATER, style_sheets
 from fleetui.console.widgets.fleet_table import READING_SECONDS
 from fleetui.domain.check import Examine
@@ -93,6 +95,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         self.read_only = read_only
         self.keymap = keymap or Keymap(read_only=read_only)
         self.preferences = preferences or PreferenceFile()
+        self.notes = Notes()
         self.frozen = False
         self.behind = 0
         """While frozen: how many rows have changed since."""
@@ -186,10 +189,30 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         self.run_worker(work, name=name, group=group, exit_on_error=False)
 
     def say(self, text: str, *, severity: str = "information") -> None:
-        """Show a short note; never read as markup."""
+        """Show a short note in the footer; never read as markup."""
         words = self.glyphs.plain(sanitise(text, 300))
-        level = "error" if severity == "error" else "information"
-        self.notify(words, severity=level, markup=False, timeout=6 if level == "error" else 4)  # type: ignore[arg-type]  # one of textual's three words
+        now = time.monotonic()
+        note = self.notes.add(words, at=self.state.now(), now=now, is_error=severity == "error")
+        self._draw_footer()
+        self.set_timer(note.until - now + 0.05, self._draw_footer)
+
+    def _draw_footer(self) -> None:
+        """Draw the bars of the screen below the dialogs."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, FleetUIScreen):
+                if screen.is_laid_out:
+                    screen.draw_bars()
+                return
+
+    def action_messages(self) -> None:
+        """Show all that was said, and what is wrong now, whole."""
+        self.show_messages()
+
+    def action_pace(self, step: int) -> None:
+        """Read the store less often, or more often."""
+        place = PACES.index(self.loops.tick_seconds) + step
+        self.loops.tick_seconds = PACES[min(max(place, 0), len(PACES) - 1)]
+        self.say(f"the fleet is read every {self.loops.tick_seconds:g} s")
 
     # -- actions of the registry ---------------------------------------------------------------
 

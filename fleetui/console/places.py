@@ -100,6 +100,13 @@ class PlacesApp(App[None]):
 
         self.push_screen(InstanceScreen(instance_id, ascii_only=self.glyphs.ascii_only))
 
+    def show_messages(self) -> None:
+        """Go to what was said and what is wrong."""
+        from fleetui.console.screens.messages import MessagesScreen  # noqa: PLC0415 - see above
+
+        if not isinstance(self.screen, MessagesScreen):
+            self.push_screen(MessagesScreen())
+
     def show_raw(self, instance_id: int) -> None:
         """Go to all that is known of an instance, as JSON."""
         from fleetui.console.screens.instance import RawScreen  # noqa: PLC0415 - see above

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from fleetui.console.screens.base import FleetUIScreen
+from fleetui.domain.policy import open_proposals
 from fleetui.domain.quiet import quiet_instances
 from fleetui.domain.text import sanitise
 from fleetui.store.interface import StoreFullError
@@ -12,7 +13,8 @@ from fleetui.store.interface import StoreFullError
 if TYPE_CHECKING:
     from fleetui.console.app import FleetApp
 
-TICK_SECONDS = 0.25
+PACES = (0.25, 0.5, 1.0, 2.0, 5.0)
+"""Seconds between two readings of the fleet; the first is the usual one."""
 PULL_SECONDS = 0.5
 CURSOR_REST_SECONDS = 0.1
 HEARTBEAT_SECONDS = 2.0
@@ -28,6 +30,7 @@ class StoreLoops:
         self._app = app
         self._viewer = viewer
         self._wake = asyncio.Event()
+        self.tick_seconds = PACES[0]
 
     def all(self) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
         """Return the loops by name."""
@@ -63,7 +66,7 @@ class StoreLoops:
             except Exception as error:  # noqa: BLE001 - any trouble of the store is shown, never fatal
                 self._trouble(error)
             app.acts.advance()
-            await asyncio.sleep(TICK_SECONDS)
+            await asyncio.sleep(self.tick_seconds)
 
     async def _pull(self) -> None:
         while True:
@@ -94,6 +97,7 @@ class StoreLoops:
                     until = state.now() + HEARTBEAT_LIFE_SECONDS * state.speed
                     await app.store.watch(self._viewer, app.fleet_screen.table.cursor_id, until)
                     await app.acts.look_after()
+                    state.proposals = len(open_proposals(await app.store.proposals()))
                 await self.read_decisions()
                 await app.collector.look_after()
                 state.write_trouble = None

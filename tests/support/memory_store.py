@@ -309,6 +309,12 @@ class MemoryStore:
     async def decide(self, decision: FindingDecision) -> None:
         await self._ready()
         self.decisions.append(decision)
+        self.finding_list = [
+            msgspec.structs.replace(record, decision=decision)
+            if record.finding_id == decision.finding_id
+            else record
+            for record in self.finding_list
+        ]
 
     async def signature_history(self, signature: str) -> SignatureHistory | None:
         await self._ready()

@@ -1,5 +1,6 @@
 """What every screen of ours has: header, footer, and pulls from the store when it is shown."""
 
+import time
 from typing import TYPE_CHECKING, cast
 
 from textual.binding import BindingsMap
@@ -10,6 +11,7 @@ from fleetui.console.widgets.footer import footer, line_footer
 from fleetui.console.widgets.header import header, totals_line
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.prompt import PromptLine
+from fleetui.domain.intent import Intent
 
 if TYPE_CHECKING:
     from fleetui.console.app import FleetApp
@@ -51,6 +53,14 @@ class FleetUIScreen(Screen[None]):
     def look_again(self) -> None:
         """The operator asks for what is newest: forget what was looked up once."""
 
+    def targets(self) -> list[int]:
+        """Return the ids that an act asked for here is for."""
+        return []
+
+    def chosen_request(self) -> Intent | None:
+        """Return the request under the cursor, if it waits for a collector."""
+        return None
+
     async def pull(self) -> None:
         """Read from the store what only this screen shows."""
 
@@ -71,11 +81,12 @@ class FleetUIScreen(Screen[None]):
                 *header(
                     app.state,
                     app.account,
-                    read_only=app.read_only,
+                    role=app.role,
                     glyphs=app.glyphs,
                     width=width,
                     frozen=app.behind if app.frozen else None,
                     link=app.link_trouble(),
+                    pace=app.loops.tick_seconds,
                 )
             )
         if isinstance(self.focused, PromptLine):
@@ -83,7 +94,9 @@ class FleetUIScreen(Screen[None]):
         else:
             hints = footer((self.scope, *self.scopes), app.keymap, glyphs=app.glyphs, width=width)
         pending = app.acts.pending_line()
-        self.query_one("#footer", LineBar).show([(pending, "warn bold")] if pending else hints)
+        note = app.notes.line(time.monotonic(), width, app.glyphs)
+        said = [(pending, "warn bold")] if pending else note
+        self.query_one("#footer", LineBar).show(said or hints)
 
     def look_changed(self) -> None:
         """Draw everything in the new colours."""

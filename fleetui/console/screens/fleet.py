@@ -3,8 +3,8 @@
 import msgspec
 from textual.events import DescendantBlur, DescendantFocus
 
-from fleetui.console.screens.fleet_acts import FleetActs
 from fleetui.console.screens.fleet_cursor import FleetCursor
+from fleetui.console.screens.fleet_faults import FleetFaults
 from fleetui.console.screens.fleet_log import FleetLog
 from fleetui.console.screens.fleet_order import FleetOrder
 from fleetui.console.size_mode import SizeMode, size_mode
@@ -15,7 +15,7 @@ from fleetui.console.widgets.line_bar import LineBar
 CHART_HOURS = 6.0
 
 
-class FleetScreen(FleetOrder, FleetCursor, FleetActs, FleetLog):
+class FleetScreen(FleetOrder, FleetCursor, FleetFaults, FleetLog):
     """Screen 1. The table has the focus unless the operator reads a pane or types a filter."""
 
     def on_mount(self) -> None:

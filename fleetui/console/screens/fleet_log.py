@@ -37,6 +37,21 @@ class FleetLog(FleetParts):
             self._full_from_table = True
         self.set_focus(self.log_view)
 
+    async def action_previous_life(self) -> None:
+        """Open the log at the end of its previous life."""
+        if self.table.cursor_id is None:
+            return
+        if not self.has_class("-log"):
+            await self.action_toggle_log()
+        self.set_focus(self.log_view)
+        await self.log_pane.pull(self.console_app.store, self.table.cursor_id)
+        self.log_pane.action_previous_life()
+
+    def action_full(self) -> None:
+        """Give the table the whole screen, or take it back."""
+        self.toggle_class("-table-full")
+        self.console_app.wake()
+
     async def on_log_pane_full(self) -> None:
         """The same from inside the pane."""
         await self.action_log_full()

@@ -154,6 +154,19 @@ class InstanceScreen(FleetUIScreen):
         """Back to where this was opened."""
         self.console_app.leave(self)
 
+    def action_step(self, step: int) -> None:
+        """Show the next instance of the table, or the one before."""
+        table = self.console_app.fleet_screen.table
+        order = table.order
+        place = order.index(self.instance_id) + step if self.instance_id in order else 0
+        if not 0 <= place < len(order):
+            self.console_app.say("no instance further " + ("down" if step > 0 else "up"))
+            return
+        self.instance_id, self.subject, self._events = order[place], None, ()
+        table.go_to(self.instance_id)
+        self.query_one(LinesView).scroll_home(animate=False, immediate=True)
+        self.console_app.wake()
+
     def action_raw(self) -> None:
         """Show all that is known as it is kept."""
         self.console_app.show_raw(self.instance_id)

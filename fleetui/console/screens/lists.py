@@ -6,13 +6,14 @@ from textual.app import ComposeResult
 
 from fleetui.console import figures
 from fleetui.console.columns import SEVERITY_TONES
+from fleetui.console.decisions import decide
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.inspection import Line
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.domain.finding_groups import FindingGroup, group_findings
-from fleetui.domain.finding_record import DecisionKind, FindingDecision, FindingState
+from fleetui.domain.finding_record import DecisionKind, FindingState
 from fleetui.domain.finding_words import history_text
 from fleetui.domain.intent import IntentState
 from fleetui.domain.text import SafeText
@@ -145,17 +146,8 @@ class FailuresScreen(ListScreen):
         app = self.console_app
         if app.read_only or not self._groups:
             return
-        group, now = self._groups[self._chosen], app.state.now()
-        for record in group.records:
-            decision = FindingDecision(
-                kind=kind,
-                actor=app.actor,
-                at=now,
-                finding_id=record.finding_id,
-                until=now + SNOOZE_SECONDS if kind is DecisionKind.SNOOZE else None,
-            )
-            await app.store.decide(decision)
-        await app.loops.read_decisions()
+        seconds = SNOOZE_SECONDS if kind is DecisionKind.SNOOZE else None
+        await decide(app, self._groups[self._chosen].records, kind, seconds=seconds)
         await self.pull()
 
     def action_members(self) -> None:

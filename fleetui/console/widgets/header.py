@@ -7,32 +7,41 @@ from fleetui.console.glyphs import Glyphs
 from fleetui.console.palette import Piece
 from fleetui.domain.finding import Severity
 from fleetui.domain.money import hours_left
+from fleetui.domain.role import Role
 
 LOW_BALANCE_HOURS = 24.0
+ROLE_WORDS: dict[Role, Piece] = {
+    Role.VIEWER: (" RO ", "title@cursor"),
+    Role.OPERATOR: (" RW no destroy ", "title@cursor"),
+    Role.OWNER: (" RW ", "warn@cursor"),
+}
 
 
 def header(
     state: FleetState,
     account: str,
     *,
-    read_only: bool,
+    role: Role,
     glyphs: Glyphs,
     width: int,
     frozen: int | None = None,
     link: str = "",
+    pace: float = 0.0,
 ) -> tuple[list[Piece], list[Piece]]:
     """Return the header's left part (who, how, what is wrong) and right part (the sums).
 
     `frozen` counts the rows that changed since the screen was frozen; `link` says what a slow
-    terminal does to the screen.
+    terminal does to the screen; `pace` how many seconds lie between two readings of the store.
     """
-    core: list[Piece] = [(" RO ", "title@cursor") if read_only else (" RW ", "warn@cursor")]
+    core: list[Piece] = [ROLE_WORDS[role]]
     if state.speed != 1.0:
         core.append((f" {state.speed:g}x", "warn"))
     if frozen is not None:
         core.append((f" FROZEN +{frozen} ", "warn bold"))
     if link:
         core.append((f" {link} ", "warn"))
+    if pace > 1:
+        core.append((f" every {pace:g} s ", "warn"))
     core += [("  ", "dim"), *_freshness(state, glyphs)]
     groups = _sums(state, glyphs, width)
     brand: list[Piece] = [(" FleetUI ", "key bold")]
@@ -45,10 +54,16 @@ def header(
     room = width - cells(right) - needed
     errors = _errors(state, glyphs)
     if errors and room > 4:
-        # An error may be long: the flags have it in full.
-        text = fit(errors, min(len(errors), room), more=glyphs["more"])
-        core.append((text, "warn"))
-        room -= cells([(text, "warn")])
+        whole = cells([(errors, "warn")]) <= room
+        said: list[Piece] = [(errors, "warn")]
+        if not whole:
+            # It is whole behind the key.
+            said = [
+                (fit(errors, max(room - 2, 1), more=glyphs["more"]), "warn"),
+                (" !", "key bold"),
+            ]
+        core += said
+        room -= cells(said)
     if room < cells(brand):
         return core, right
     name = glyphs.plain(account)
@@ -139,6 +154,9 @@ def flags(state: FleetState, glyphs: Glyphs) -> list[Piece]:
     elif state.loaded and state.collector_silence() is not None:
         remedy = f" {glyphs['warning']} start a collector: `fleetui collect`, or this console again"
         pieces.append((glyphs.plain(f"{remedy}   "), "warn"))
+    if state.proposals:
+        s = "s" if state.proposals > 1 else ""
+        pieces.append((glyphs.plain(f" {glyphs['arrow']} {state.proposals} proposal{s} (4)   "), "active bold"))
     for severity, tone in ((Severity.CRITICAL, "bad"), (Severity.WARNING, "warn")):
         found = state.categories(severity)
         if not found:
