@@ -7,21 +7,15 @@ from fleetui.console.glyphs import Glyphs
 from fleetui.console.palette import Piece
 from fleetui.domain.finding import Severity
 from fleetui.domain.money import hours_left
-from fleetui.domain.role import Role
 
 LOW_BALANCE_HOURS = 24.0
-ROLE_WORDS: dict[Role, Piece] = {
-    Role.VIEWER: (" RO ", "title@cursor"),
-    Role.OPERATOR: (" RW no destroy ", "title@cursor"),
-    Role.OWNER: (" RW ", "warn@cursor"),
-}
 
 
 def header(
     state: FleetState,
     account: str,
     *,
-    role: Role,
+    read_only: bool,
     glyphs: Glyphs,
     width: int,
     frozen: int | None = None,
@@ -33,7 +27,7 @@ def header(
     `frozen` counts the rows that changed since the screen was frozen; `link` says what a slow
     terminal does to the screen; `pace` how many seconds lie between two readings of the store.
     """
-    core: list[Piece] = [ROLE_WORDS[role]]
+    core: list[Piece] = [(" RO ", "title@cursor") if read_only else (" RW ", "warn@cursor")]
     if state.speed != 1.0:
         core.append((f" {state.speed:g}x", "warn"))
     if frozen is not None:
@@ -154,9 +148,6 @@ def flags(state: FleetState, glyphs: Glyphs) -> list[Piece]:
     elif state.loaded and state.collector_silence() is not None:
         remedy = f" {glyphs['warning']} start a collector: `fleetui collect`, or this console again"
         pieces.append((glyphs.plain(f"{remedy}   "), "warn"))
-    if state.proposals:
-        s = "s" if state.proposals > 1 else ""
-        pieces.append((glyphs.plain(f" {glyphs['arrow']} {state.proposals} proposal{s} (4)   "), "active bold"))
     for severity, tone in ((Severity.CRITICAL, "bad"), (Severity.WARNING, "warn")):
         found = state.categories(severity)
         if not found:
