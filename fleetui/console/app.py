@@ -35,6 +35,7 @@ from fleetui.console.styles import LATER, style_sheets
 from fleetui.console.widgets.fleet_table import READING_SECONDS
 from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
+from fleetui.domain.market import Market
 from fleetui.domain.policy import Policy
 from fleetui.domain.text import sanitise
 from fleetui.store.interface import ViewerStore
@@ -82,6 +83,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         save_folder: Path | None = None,
         examine: Examine | None = None,
         policy: Policy | None = None,
+        market: Market | None = None,
         start_collector: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         sheets = style_sheets()
@@ -108,6 +110,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         self.collector = CollectorWatch(self, start_collector)
         self.examine = examine
         self.policy = policy or Policy()
+        self.market = market
         self._asked_to_quit = False
         self.loops = StoreLoops(self, f"{self.actor} {uuid.uuid4().hex[:8]}")
         self.commands = CommandDesk(self)
