@@ -15,6 +15,7 @@ from collecting import Simulated, collecting, simulated
 from fleetui.collector.settings import CollectorSettings
 from fleetui.collector.watcher import START_QUEUED
 from fleetui.domain.intent import Intent, IntentState, Verb
+from fleetui.domain.policy import Policy
 from fleetui.domain.rental import Deploy, Rental, Template, marked_label
 from fleetui.domain.text import sanitise
 from fleetui.simulator.stock import Flaw, Offer
@@ -169,12 +170,20 @@ async def test_what_speaks_against_a_renting_refuses_it(fleet: Simulated, tmp_pa
             )
         assert (await run.settled(bare.intent_id)).state is IntentState.DONE
         assert len(rentings(fleet)) == 1
-    limits = {
-        "no more than 2 may be": replace_terms(max_instances=2),
-        "(setting deploy.max_dollars_per_hour)": replace_terms(max_dollars_per_hour=price),
+    limits: dict[str, dict[str, Any]] = {
+        "no more than 2 may be": {"deploy": replace_terms(max_instances=2)},
+        "(setting deploy.max_dollars_per_hour)": {
+            "deploy": replace_terms(max_dollars_per_hour=price)
+        },
+        "(setting policy.spend_hour.dollars)": {
+            "policy": msgspec.convert({"spend_hour": {"dollars": price}}, Policy)
+        },
+        "(setting policy.spend_day.dollars)": {
+            "policy": msgspec.convert({"spend_day": {"dollars": 1e-9}}, Policy)
+        },
     }
-    for said, terms in limits.items():
-        async with collecting(settings_of(fleet, tmp_path, deploy=terms)) as run:
+    for said, changes in limits.items():
+        async with collecting(settings_of(fleet, tmp_path, **changes)) as run:
             intent = await run.settled((await ask(run.store, fleet, dear)).intent_id)
             assert (intent.state, said in str(intent.result)) == (IntentState.REFUSED, True), (
                 intent.result
