@@ -1,8 +1,12 @@
 """Cutting a window of a stored log at its line ends, and looking through it. Pure."""
 
+from itertools import pairwise
+
 from fleetui.console.figures import size
 from fleetui.console.line_filter import LineFilter
 from fleetui.store.interface import LogWindow
+
+STRETCH_BYTES = 65_536
 
 
 def from_line_start(window: LogWindow) -> tuple[bytes, int]:
@@ -35,6 +39,25 @@ def whole_lines(data: bytes, window: LogWindow) -> bytes:
 
 def first_match(data: bytes, wanted: LineFilter, direction: int) -> int | None:
     """Return where the first (or last) matching line of a block begins."""
+    for begin, end in _stretches(data, direction):
+        stretch = data[begin:end]
+        if wanted.may_match(stretch):
+            found = _match_in(stretch, wanted, direction)
+            if found is not None:
+                return begin + found
+    return None
+
+
+def _stretches(data: bytes, direction: int) -> list[tuple[int, int]]:
+    """Cut at line ends, into pieces small enough to look at each line of one."""
+    cuts = [0]
+    while cuts[-1] < len(data):
+        cut = data.find(b"\n", cuts[-1] + STRETCH_BYTES) + 1
+        cuts.append(cut or len(data))
+    return list(pairwise(cuts))[::direction]
+
+
+def _match_in(data: bytes, wanted: LineFilter, direction: int) -> int | None:
     lines = data.split(b"\n")
     if not lines[-1]:
         lines.pop()

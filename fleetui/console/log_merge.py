@@ -1,17 +1,21 @@
 """Several log files as one, by time; and the error lines of the whole fleet."""
 
+import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from fleetui.console.line_filter import LineFilter
-from fleetui.console.log_ring import Entry, LogRing, is_trouble
+from fleetui.console.line_filter import LineFilter, trouble_lines
+from fleetui.console.line_shelf import Entry
+from fleetui.console.log_ring import LogRing
+from fleetui.console.slices import found_in_slices
 from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.logs.timestamps import stamp_of
 from fleetui.store.interface import ViewerStore
 
 FEED_BYTES = 65_536
+STRETCH_LINES = 500
 MOST_FEEDS = 64
 ERROR_STREAMS = 200
 ERROR_TAIL_BYTES = 16_384
@@ -76,9 +80,7 @@ class MergedSource(_OfSeveralFiles):
             position = newest.get(feed.stream)
             if position is not None:
                 fresh += await self._read_on(feed, position)
-        fresh.sort(key=lambda item: item[0])
-        for _, (raw, offset, place) in fresh:
-            self.ring.append(raw, offset, place)
+        await _append(self.ring, fresh)
         return bool(fresh)
 
     async def older(self) -> int:
@@ -109,7 +111,7 @@ class MergedSource(_OfSeveralFiles):
     async def to_time(self, at: float) -> int | None:
         """Load back to a time; returns the number of the first line from then on."""
         for _ in range(64):
-            number = self._first_from(at)
+            number = await found_in_slices(_first_from(self.ring, at))
             if number is None or number > self.ring.first or not await self.older():
                 return number
         return self.ring.first
@@ -128,13 +130,13 @@ class MergedSource(_OfSeveralFiles):
             before = self.ring.first
             if not await self.older():
                 return None
-            found = self.ring.find(wanted.matches, before - 1, -1)
+            found = await found_in_slices(self.ring.find(wanted, before - 1, -1))
             if found is not None:
                 return found
         return None
 
     async def _open(self) -> None:
-        self.ring = LogRing(keep=self.keep.matches if self.keep else None)
+        self.ring = LogRing(keep=self.keep)
         newest = {item.stream: item for item in await self._store.positions()}
         for place, stream in enumerate(self._streams):
             position = newest.get(stream)
@@ -206,12 +208,24 @@ class MergedSource(_OfSeveralFiles):
             feed.time = lines[-1][0]
         return lines
 
-    def _first_from(self, at: float) -> int | None:
-        for number in range(self.ring.first, self.ring.end):
-            stamp = stamp_of(self.ring.line(number), at)
-            if stamp is not None and stamp >= at:
-                return number
-        return None
+
+def _first_from(ring: LogRing, at: float) -> Iterator[int | None]:
+    """Look for the first line from a time on; yields `None` after each stretch without one."""
+    for number in range(ring.first, ring.end):
+        stamp = stamp_of(ring.line(number), at)
+        if stamp is not None and stamp >= at:
+            yield number
+            return
+        if number % STRETCH_LINES == 0:
+            yield None
+
+
+async def _append(ring: LogRing, lines: Sequence[Timed]) -> None:
+    """Append lines by their times, in slices."""
+    for place, (_, (raw, offset, source)) in enumerate(sorted(lines, key=lambda item: item[0]), 1):
+        ring.append(raw, offset, source)
+        if place % STRETCH_LINES == 0:
+            await asyncio.sleep(0)
 
 
 def _front(feed: Feed) -> float:
@@ -251,6 +265,7 @@ class ErrorsSource(_OfSeveralFiles):
         self._places: dict[StreamId, int] = {}
         self._ends: dict[StreamId, tuple[int, int]] = {}
         self._opened = False
+        self._trouble = trouble_lines()
 
     async def advance(self, *, following: bool = True) -> bool:
         """Look through what every stream got since."""
@@ -271,9 +286,7 @@ class ErrorsSource(_OfSeveralFiles):
         for position in positions[ERROR_STREAMS:] if not self._opened else ():
             self._ends[position.stream] = (position.generation, position.offset)
         self._opened = True
-        fresh.sort(key=lambda item: item[0])
-        for _, (raw, offset, place_of) in fresh:
-            self.ring.append(raw, offset, place_of)
+        await _append(self.ring, fresh)
         return bool(fresh)
 
     async def _errors(self, position: StreamPosition, start: int) -> list[Timed]:
@@ -283,7 +296,7 @@ class ErrorsSource(_OfSeveralFiles):
         window = await self._store.log_window(
             position.stream, generation=position.generation, end=position.offset, size=size
         )
-        if window is None:
+        if window is None or not self._trouble.may_match(window.data):
             return []
         place = self._places.get(position.stream)
         if place is None:
@@ -292,7 +305,7 @@ class ErrorsSource(_OfSeveralFiles):
             self.tags.append(name)
             self.streams.append(position.stream)
         lines = _timed(window.data, window.offset, place, position.last_byte_at)
-        return [item for item in lines if is_trouble(item[1][0])]
+        return [item for item in lines if self._trouble.matches(item[1][0])]
 
     async def older(self) -> int:
         """Further back each host's own log has them."""
@@ -310,17 +323,13 @@ class ErrorsSource(_OfSeveralFiles):
 
     async def to_time(self, at: float) -> int | None:
         """Return the number of the first line from a time on."""
-        for number in range(self.ring.first, self.ring.end):
-            stamp = stamp_of(self.ring.line(number), at)
-            if stamp is not None and stamp >= at:
-                return number
-        return None
+        return await found_in_slices(_first_from(self.ring, at))
 
     async def set_keep(self, keep: LineFilter | None, near: int | None) -> None:
         """Show only the lines that pass, and look through the ends of the files again."""
         del near
         self.keep = keep
-        self.ring = LogRing(keep=keep.matches if keep else None)
+        self.ring = LogRing(keep=keep)
         self._ends.clear()
         self._opened = False
         await self.advance()

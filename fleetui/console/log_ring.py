@@ -1,41 +1,12 @@
 """A bounded stretch of raw log lines with numbers that never change. Pure."""
 
-import re
-from bisect import bisect_left, bisect_right
-from collections import deque
-from collections.abc import Callable, Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 
-_TROUBLE = re.compile(
-    rb"\b(?:error|fatal|panic(?:ked)?|critical|traceback|failed|failure|broken pipe|out of memory"
-    rb"|oom-kill|killed|segfault|cannot|refused)\b",
-    re.IGNORECASE,
-)
-_NO_TROUBLE = re.compile(rb"\b(?:0 (?:errors|failed)|failed[=:] ?0)\b", re.IGNORECASE)
-_WARNING = re.compile(rb"\b(?:warn(?:ing)?|deprecated|retry(?:ing)?|timed? ?out)\b", re.IGNORECASE)
+from fleetui.console.line_filter import LineFilter
+from fleetui.console.line_shelf import SHELF_LINES, Entry, Shelf
+
 LINE_LIMIT_BYTES = 65_536
-
-Entry = tuple[bytes, int, int]
-"""A line's bytes, the offset of its first byte in its file, and which source it is of."""
-Keep = Callable[[bytes], bool]
-
-
-_COLOURS = re.compile(rb"\x1b\[[0-9;:]*m")
-
-
-def plain_bytes(raw: bytes) -> bytes:
-    """Return a line without its colours."""
-    return _COLOURS.sub(b"", raw) if b"\x1b" in raw else raw
-
-
-def is_trouble(line: bytes) -> bool:
-    """Tell whether a line speaks of an error."""
-    line = plain_bytes(line)
-    return bool(_TROUBLE.search(line)) and not _NO_TROUBLE.search(line)
-
-
-def is_warning(line: bytes) -> bool:
-    """Tell whether a line warns."""
-    return bool(_WARNING.search(plain_bytes(line)))
 
 
 class LogRing:
@@ -45,28 +16,39 @@ class LogRing:
     ones. What is fed at one end pushes lines out at the other. Of a line that is overwritten by
     carriage returns the last text is kept. The last, unfinished line is a line as well and is
     replaced as it grows. With `keep` only the lines it accepts are taken in.
+
+    All but the newest lines stand in shelves: an object for each line would take as much memory
+    again as its bytes.
     """
 
-    def __init__(self, capacity: int = 100_000, *, keep: Keep | None = None) -> None:
+    def __init__(
+        self,
+        capacity: int = 100_000,
+        *,
+        keep: LineFilter | None = None,
+        shelf_lines: int = SHELF_LINES,
+    ) -> None:
         self.capacity = capacity
         self.first = 0
         self.changed_from = 0
         """The lowest number whose line may differ since this was last read."""
         self._keep = keep
-        self._entries: deque[Entry] = deque()
+        self._shelf_lines = shelf_lines
+        self._shelves: list[Shelf] = []
+        self._loose: list[Entry] = []
+        self._loose_first = 0
         self._open = b""
         self._open_at = 0
         self._next_offset = 0
         self._is_open = False
-        self._troubles: list[int] = []
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return self.end - self.first
 
     @property
     def end(self) -> int:
         """The number after the newest line."""
-        return self.first + len(self._entries)
+        return self._loose_first + len(self._loose)
 
     def line(self, number: int) -> bytes:
         """Return a line's bytes; empty outside the ring."""
@@ -75,19 +57,23 @@ class LogRing:
 
     def entry(self, number: int) -> Entry | None:
         """Return a line with its offset and source; `None` outside the ring."""
-        index = number - self.first
-        return self._entries[index] if 0 <= index < len(self._entries) else None
+        if not self.first <= number < self.end:
+            return None
+        if number >= self._loose_first:
+            return self._loose[number - self._loose_first]
+        return self._shelf_of(number).entry(number)
 
     def number_at(self, offset: int) -> int:
         """Return the number of the line that holds a byte offset (of a single file)."""
-        low, high = 0, len(self._entries)
+        low, high = self.first, self.end
         while low < high:
             middle = (low + high) // 2
-            if self._entries[middle][1] <= offset:
+            entry = self.entry(middle)
+            if entry is not None and entry[1] <= offset:
                 low = middle + 1
             else:
                 high = middle
-        return self.first + max(low - 1, 0)
+        return max(low - 1, self.first)
 
     def feed(self, data: bytes, offset: int | None = None) -> int | None:
         """Append bytes; by default they follow those fed before.
@@ -104,17 +90,21 @@ class LogRing:
             self._pop_open()
         start = self._open_at if self._open else self._next_offset
         self._next_offset += len(data)
-        parts = (self._open + data).split(b"\n")
+        whole, keep = self._open + data, self._keep
+        parts = whole.split(b"\n")
         self._open = parts.pop()[-LINE_LIMIT_BYTES:]
         pushed = False
-        for part in parts:
-            pushed |= self.append(part, start)
-            start += len(part) + 1
-        self._open_at = start
-        if self._open and (self._keep is None or self._keep(self._open)):
-            pushed |= self.append(self._open, start)
+        if keep is None or keep.may_match(whole):
+            offset = start
+            for part in parts:
+                pushed |= self.append(part, offset)
+                offset += len(part) + 1
+        self._open_at = start + sum(map(len, parts)) + len(parts)
+        if self._open and (keep is None or keep.matches(self._open)):
+            pushed |= self.append(self._open, self._open_at)
             self._is_open = True
-        return self._entries[0][1] if pushed and self._entries else None
+        oldest = self.entry(self.first)
+        return oldest[1] if pushed and oldest else None
 
     def note(self, text: str) -> None:
         """Append a line of our own, which ends an unfinished one."""
@@ -124,7 +114,7 @@ class LogRing:
     def append(self, raw: bytes, offset: int, source: int = 0) -> bool:
         """Append a whole line if it is to be kept; true when another was pushed out for it."""
         line = _last_text(raw)
-        if self._keep is not None and not self._keep(line):
+        if self._keep is not None and not self._keep.matches(line):
             return False
         return self._push((line, offset, source))
 
@@ -136,10 +126,13 @@ class LogRing:
         raws = data.split(b"\n")
         if raws and not raws[-1]:
             raws.pop()
+        keep = self._keep
+        if keep is not None and not keep.may_match(data):
+            return 0
         entries: list[Entry] = []
         for raw in raws:
             line = _last_text(raw)
-            if self._keep is None or self._keep(line):
+            if keep is None or keep.matches(line):
                 entries.append((line, offset, 0))
             offset += len(raw) + 1
         return self.prepend_entries(entries)
@@ -147,59 +140,89 @@ class LogRing:
     def prepend_entries(self, entries: Iterable[Entry]) -> int:
         """Put older lines in front (given in order); returns how many they were."""
         entries = list(entries)
-        self._entries.extendleft(reversed(entries))
-        self.first -= len(entries)
-        troubles = [self.first + i for i, entry in enumerate(entries) if is_trouble(entry[0])]
-        self._troubles = troubles + self._troubles
+        self._clear_front()
+        begin = self.first - len(entries)
+        shelves = [
+            Shelf(begin + place, entries[place : place + self._shelf_lines])
+            for place in range(0, len(entries), self._shelf_lines)
+        ]
+        self._shelves[:0] = shelves
+        self.first = begin
         return len(entries)
 
     def trim_end(self) -> int | None:
         """Let go of what is over the capacity at the end; returns the first offset let go."""
-        offset = None
-        while len(self._entries) > self.capacity:
-            offset = self._entries.pop()[1]
-        if offset is not None:
-            self._open, self._is_open = b"", False
-            del self._troubles[bisect_left(self._troubles, self.end) :]
-            self.changed_from = min(self.changed_from, self.end)
-        return offset
+        end = self.first + self.capacity
+        entry = self.entry(end)
+        if entry is None:
+            return None
+        while self._loose_first > end:
+            shelf = self._shelves.pop()
+            self._loose, self._loose_first = shelf.entries(shelf.first), shelf.first
+        del self._loose[end - self._loose_first :]
+        self._open, self._is_open = b"", False
+        self.changed_from = min(self.changed_from, self.end)
+        return entry[1]
 
-    def next_trouble(self, number: int, direction: int) -> int | None:
-        """Return the nearest line after (or before) `number` that speaks of an error."""
-        start = bisect_left(self._troubles, self.first)
-        if direction > 0:
-            index = max(bisect_right(self._troubles, number), start)
-            return self._troubles[index] if index < len(self._troubles) else None
-        index = bisect_left(self._troubles, number) - 1
-        return self._troubles[index] if index >= start else None
+    def find(self, wanted: LineFilter, start: int, direction: int) -> Iterator[int | None]:
+        """Look for the nearest line from `start` on that is wanted.
 
-    def find(self, wanted: Keep, start: int, direction: int) -> int | None:
-        """Return the nearest line from `start` on that is wanted."""
-        end = self.end if direction > 0 else self.first - 1
-        start = max(start, self.first) if direction > 0 else min(start, self.end - 1)
-        for number in range(start, end, direction):
-            if wanted(self.line(number)):
-                return number
-        return None
+        Yields `None` after each stretch without one, and at last, when there is one, its number.
+        """
+        number = max(start, self.first) if direction > 0 else min(start, self.end - 1)
+        while (number := max(number, self.first) if direction > 0 else number) < self.end:
+            if number < self.first:
+                return
+            if number >= self._loose_first:
+                low, high, text = max(self._loose_first, self.first), self.end, None
+            else:
+                shelf = self._shelf_of(number)
+                low, high, text = max(shelf.first, self.first), shelf.end, shelf.text
+            last = high if direction > 0 else low - 1
+            if text is None or wanted.may_match(text):
+                for candidate in range(number, last, direction):
+                    if wanted.matches(self.line(candidate)):
+                        yield candidate
+                        return
+            number = last
+            yield None
+
+    def _shelf_of(self, number: int) -> Shelf:
+        return self._shelves[bisect_right(self._shelves, number, key=_first_of) - 1]
 
     def _push(self, entry: Entry) -> bool:
-        self._entries.append(entry)
-        if is_trouble(entry[0]):
-            self._troubles.append(self.end - 1)
-        if len(self._entries) <= self.capacity:
+        if len(self._loose) >= self._shelf_lines:
+            # What is unfinished was taken back before anything is put behind it.
+            self._clear_front()
+            self._shelves.append(Shelf(self._loose_first, self._loose))
+            self._loose_first += len(self._loose)
+            self._loose = []
+        self._loose.append(entry)
+        if len(self) <= self.capacity:
             return False
-        self._entries.popleft()
         self.first += 1
-        if len(self._troubles) > 1024 and self._troubles[512] < self.first:
-            del self._troubles[:512]
+        if self._shelves and self._shelves[0].end <= self.first:
+            del self._shelves[0]
         return True
 
+    def _clear_front(self) -> None:
+        """Let go of the lines before the first one, which their shelf still holds."""
+        if self._shelves:
+            shelf = self._shelves[0]
+            if shelf.first < self.first:
+                self._shelves[0] = Shelf(self.first, shelf.entries(self.first))
+        elif self._loose_first < self.first:
+            del self._loose[: self.first - self._loose_first]
+            self._loose_first = self.first
+
     def _pop_open(self) -> None:
-        self._entries.pop()
+        self._loose.pop()
         self._is_open = False
         self.changed_from = min(self.changed_from, self.end)
-        if self._troubles and self._troubles[-1] >= self.end:
-            self._troubles.pop()
+
+
+def _first_of(shelf: Shelf) -> int:
+    return shelf.first
 
 
 def _last_text(line: bytes) -> bytes:

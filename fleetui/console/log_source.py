@@ -5,7 +5,7 @@ import asyncio
 from fleetui.console.figures import size
 from fleetui.console.line_filter import LineFilter
 from fleetui.console.log_cut import first_match, from_line_start, lost_words, whole_lines
-from fleetui.console.log_ring import Keep, LogRing
+from fleetui.console.log_ring import LogRing
 from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.logs.timestamps import stamp_of
 from fleetui.store.interface import LogWindow, ViewerStore
@@ -291,8 +291,7 @@ class LogSource:
     # -- reading the store -----------------------------------------------------------------------
 
     def _new_ring(self) -> LogRing:
-        keep: Keep | None = self.keep.matches if self.keep is not None else None
-        return LogRing(keep=keep)
+        return LogRing(keep=self.keep)
 
     async def _window(
         self, *, generation: int, end: int | None = None, size: int = WINDOW_BYTES

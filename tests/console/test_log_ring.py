@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleetui.console.line_filter import LineFilter, line_filter, trouble_lines, warning_lines
 from fleetui.console.log_ring import LogRing
 from fleetui.console.log_source import LogSource
 from fleetui.console.sgr import pieces_of
@@ -19,6 +20,12 @@ def lines(ring: LogRing) -> list[bytes]:
     return [ring.line(number) for number in range(ring.first, ring.end)]
 
 
+def found(ring: LogRing, wanted: LineFilter, start: int, direction: int) -> int | None:
+    return next(
+        (number for number in ring.find(wanted, start, direction) if number is not None), None
+    )
+
+
 @given(LOG, st.lists(st.integers(0, 400), max_size=6))
 def test_any_split_gives_the_same_lines(data: bytes, cuts: list[int]) -> None:
     whole, split = LogRing(), LogRing()
@@ -27,7 +34,6 @@ def test_any_split_gives_the_same_lines(data: bytes, cuts: list[int]) -> None:
     for begin, end in pairwise(places):
         split.feed(data[begin:end])
     assert lines(whole) == lines(split)
-    assert whole._troubles == split._troubles
 
 
 @given(LOG, st.integers(1, 5))
@@ -41,15 +47,90 @@ def test_the_ring_is_bounded_and_numbers_do_not_change(data: bytes, capacity: in
         assert bounded.line(number) == whole.line(number)
 
 
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["feed", "prepend"]), LOG),
+        st.tuples(st.sampled_from(["note", "trim"]), st.just(b"")),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS, st.integers(1, 9), st.integers(1, 3))
+def test_shelves_change_nothing(
+    steps: list[tuple[str, bytes]], capacity: int, shelf_lines: int
+) -> None:
+    shelved = LogRing(capacity, shelf_lines=shelf_lines)
+    loose = LogRing(capacity, shelf_lines=10_000)
+    wanted = line_filter("ab")
+    assert wanted is not None
+    for step, data in steps:
+        for ring in (shelved, loose):
+            match step:
+                case "feed":
+                    ring.feed(data)
+                case "prepend":
+                    ring.prepend(data, 7)
+                    ring.trim_end()
+                case "note":
+                    ring.note("a note")
+                case _:
+                    ring.trim_end()
+        assert (shelved.first, shelved.end) == (loose.first, loose.end)
+        numbers = range(loose.first - 1, loose.end + 1)
+        assert [shelved.entry(n) for n in numbers] == [loose.entry(n) for n in numbers]
+        matching = [n for n in numbers if n in numbers[1:-1] and wanted.matches(loose.line(n))]
+        for start in numbers:
+            assert found(shelved, wanted, start, 1) == next(
+                (n for n in matching if n >= start), None
+            )
+            earlier = [n for n in matching if n <= start]
+            assert found(shelved, wanted, start, -1) == (earlier[-1] if earlier else None)
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        [
+            "error",
+            "Err",
+            "or",
+            " ",
+            "0 failed",
+            "timed out",
+            "\x1b[31m",
+            "\x1b[0;1m",
+            "ab",
+            ".",
+            "\n",
+            "x",
+        ]
+    ),
+    max_size=40,
+).map("".join)
+SEARCHES = st.sampled_from(
+    ["error", "Err", "a.", "^x", "x$", "ab|or", "\\Ax", "!x", "[[", "x\\z", "é ", "b *"]
+)
+
+
+@given(WORDS, SEARCHES)
+def test_what_is_passed_over_in_one_go_holds_no_match(text: str, search: str) -> None:
+    raw = text.encode()
+    filters = [line_filter(search), trouble_lines(), warning_lines()]
+    for wanted in filters:
+        assert wanted is not None
+        if any(wanted.matches(line) for line in raw.split(b"\n")):
+            assert wanted.may_match(raw)
+
+
 def test_errors_are_found_in_both_directions_and_older_ones_in_front() -> None:
     ring = LogRing()
     ring.feed(b"fine\nERROR one\n0 errors\nfailed: two\nfine\n")
-    assert ring.next_trouble(-1, 1) == 1
-    assert ring.next_trouble(1, 1) == 3
-    assert ring.next_trouble(3, 1) is None
-    assert ring.next_trouble(3, -1) == 1
+    assert found(ring, trouble_lines(), 0, 1) == 1
+    assert found(ring, trouble_lines(), 2, 1) == 3
+    assert found(ring, trouble_lines(), 4, 1) is None
+    assert found(ring, trouble_lines(), 2, -1) == 1
     assert ring.prepend(b"panic here\nold\n") == 2
-    assert ring.next_trouble(1, -1) == -2
+    assert found(ring, trouble_lines(), 0, -1) == -2
     assert ring.line(-2) == b"panic here"
 
 
@@ -126,5 +207,5 @@ async def test_a_livelier_file_takes_over_only_until_one_is_picked() -> None:
 
 @pytest.mark.parametrize("direction", [1, -1])
 def test_an_empty_ring_has_nothing(direction: int) -> None:
-    assert LogRing().next_trouble(0, direction) is None
+    assert found(LogRing(), trouble_lines(), 0, direction) is None
     assert LogRing().line(5) == b""

@@ -2,9 +2,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleetui.console.line_filter import line_filter
+from fleetui.console.line_words import is_trouble
 from fleetui.console.log_merge import ErrorsSource, MergedSource
 from fleetui.console.log_reading import readable
-from fleetui.console.log_ring import LogRing, is_trouble
+from fleetui.console.log_ring import LogRing
 from fleetui.console.log_source import LogSource
 from fleetui.domain.stream import StreamId
 from memory_store import MemoryStore

@@ -1,8 +1,11 @@
 """Finding in the log pane: searches, errors, warnings, and showing only what passes."""
 
-from fleetui.console.line_filter import TROUBLE, LineFilter, line_filter
+import time
+from collections.abc import Iterator
+
+from fleetui.console.line_filter import LineFilter, line_filter, trouble_lines, warning_lines
 from fleetui.console.line_source import LineSource
-from fleetui.console.log_ring import is_trouble, is_warning
+from fleetui.console.slices import SLICE_SECONDS, found_in_slices
 from fleetui.console.widgets.log_pane_parts import LogPaneParts
 
 
@@ -25,31 +28,39 @@ class LogFinding(LogPaneParts):
 
     def action_error(self, direction: int) -> None:
         """Go to the next line that speaks of an error."""
-        found = self.view.ring.next_trouble(self._start(direction), direction)
-        if found is not None:
-            self._reveal(found)
-        else:
-            self._find(TROUBLE, direction, "error")
+        self._find(trouble_lines(), direction, "error")
 
     def action_warning(self, direction: int) -> None:
-        """Go to the next line that warns."""
-        found = self.view.ring.find(
-            lambda line: is_warning(line) or is_trouble(line),
-            self._start(direction) + direction,
-            direction,
-        )
-        if found is None:
-            self.post_message(self.Said("no further warning in the loaded lines"))
-        else:
-            self._reveal(found)
+        """Go to the next line that warns, or worse."""
+        self._find(warning_lines(), direction, "warning")
 
     def _find(self, wanted: LineFilter, direction: int, what: str) -> None:
-        found = self.view.ring.find(wanted.matches, self._start(direction) + direction, direction)
-        source = self.source
-        if found is not None or source is None:
+        steps = self.view.ring.find(wanted, self._start(direction) + direction, direction)
+        begun = time.monotonic()
+        # What is near is found before the next key that was typed ahead.
+        for found in steps:
+            if found is not None:
+                self._reveal(found)
+                return
+            if time.monotonic() - begun > SLICE_SECONDS:
+                break
+        if self.source is not None:
+            self._work(self._find_on(self.source, steps, wanted, direction, what), "search")
+
+    async def _find_on(
+        self,
+        source: LineSource,
+        steps: Iterator[int | None],
+        wanted: LineFilter,
+        direction: int,
+        what: str,
+    ) -> None:
+        ring = self.view.ring
+        found = await found_in_slices(steps)
+        if found is None:
+            await self._find_far(source, wanted, direction, what)
+        elif ring is self.view.ring:
             self._reveal(found)
-            return
-        self._work(self._find_far(source, wanted, direction, what), "search")
 
     async def _find_far(
         self, source: LineSource, wanted: LineFilter, direction: int, what: str

@@ -14,8 +14,9 @@ from fleetui.console import figures
 from fleetui.console.fitting import fit
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.line_filter import LineFilter
+from fleetui.console.line_words import is_trouble
 from fleetui.console.log_reading import readable
-from fleetui.console.log_ring import LogRing, is_trouble
+from fleetui.console.log_ring import LogRing
 from fleetui.console.palette import Piece, paint_of
 from fleetui.console.sgr import pieces_of
 from fleetui.logs.timestamps import stamp_of
