@@ -212,7 +212,8 @@ def record_lines(machine: Machine, width: int, *, utc: bool) -> list[Line]:
             (
                 (
                     f"  {place}, host {record.host_id or '?'}, {ram} RAM, first seen"
-                    f" {figures.date_time(record.first_seen, utc=utc)}"
+                    f" {figures.date_time(record.first_seen, utc=utc)},"
+                    f" {record.rented_hours:.1f} h rented"
                 ),
                 "dim",
             )
@@ -222,7 +223,7 @@ def record_lines(machine: Machine, width: int, *, utc: bool) -> list[Line]:
                 (
                     f"  price ${figures.money(record.price_least, 3)} to"
                     f" ${figures.money(record.price_most, 3)}, last"
-                    f" ${figures.money(record.price_last, 3)} an hour"
+                    f" ${figures.money(record.price_last, 3)} an hour{_changes(record, utc=utc)}"
                 ),
                 "text",
             )
@@ -244,6 +245,18 @@ def record_lines(machine: Machine, width: int, *, utc: bool) -> list[Line]:
         lines.append([(f"  {finding.category}", tone), (text, "dim")])
         lines += [[("    " + part, "text")] for part in wrap(finding.summary, width - 4)[:2]]
     return lines
+
+
+def _changes(record: MachineRecord, *, utc: bool) -> str:
+    """Say the newest changes of the price."""
+    changes = record.prices[-5:]
+    if len(changes) < 2:
+        return ""
+    said = (
+        f"{figures.date_time(point.at, utc=utc)[5:16]} ${figures.money(point.price, 3)}"
+        for point in changes
+    )
+    return ": " + ", ".join(said)
 
 
 def _list(values: Sequence[float], most: int = 8) -> str:

@@ -24,12 +24,20 @@ class RunningRate(msgspec.Struct, frozen=True):
     measured_at: float
 
 
+class PricePoint(msgspec.Struct, frozen=True):
+    """From `at` (epoch seconds) on it cost `price` dollars an hour."""
+
+    at: float
+    price: float
+
+
 class MachineRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One machine as rented with one number of one kind of GPU. `None` is "not known".
 
     Rates are proofs an hour, oldest first; `downloads` are measured bytes a second of the
     parameters, oldest first; `worked_hours` are those of rentals that are over, after their
-    benchmark; prices are dollars an hour while running. `rentals` counts
+    benchmark; prices are dollars an hour while running, `prices` its
+    changes, oldest first. `rented_hours` is how long we had it in all; `rentals` counts
     instances that are over or have a benchmark's rate, `failures` those of them that ended
     without one.
     """
@@ -45,6 +53,7 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     first_seen: float | None = None
     last_seen: float | None = None
     last_instance: int | None = None
+    rented_hours: float = 0.0
     rentals: int = 0
     failures: int = 0
     rates: tuple[float, ...] = ()
@@ -54,6 +63,7 @@ class MachineRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     price_least: float | None = None
     price_most: float | None = None
     price_last: float | None = None
+    prices: tuple[PricePoint, ...] = ()
     findings: tuple[MachineMark, ...] = ()
     blacklist: Mark | None = None
 

@@ -106,8 +106,8 @@ def hosts_text(report: Sequence[dict[str, Any]]) -> str:
     """Draw one line a machine."""
     lines = [
         (
-            f"{'machine':>8} {'gpu':<18}{'rented':>7}{'failed':>7}{'best':>7}{'middle':>7}"
-            f"{'last':>7}{'running':>8}{'$/h':>8}{'$/proof':>9}{'MB/s':>6}  findings, blacklist"
+            f"{'machine':>8} {'gpu':<18}{'rented':>7}{'hours':>7}{'failed':>7}"
+            f"{'best':>7}{'middle':>7}{'last':>7}{'running':>8}{'$/h':>8}{'$/proof':>9}{'MB/s':>6}  findings, blacklist"
         )
     ]
     for item in report:
@@ -115,6 +115,7 @@ def hosts_text(report: Sequence[dict[str, Any]]) -> str:
         gpu = f"{item.get('num_gpus') or '?'}x {item.get('gpu_name') or '?'}"
         lines.append(
             f"{item['machine_id']:>8} {gpu:<18.17}{item.get('rentals', 0):>7}"
+            f"{item.get('rented_hours', 0.0):>7.1f}"
             f"{item.get('failures', 0):>7}{_n(item['best_rate'], 1):>7}"
             f"{_n(item['median_rate'], 1):>7}{_n(item['last_rate'], 1):>7}"
             f"{_n(item['running_rate'], 1):>8}{_n(item.get('price_last'), 3):>8}"

@@ -16,6 +16,7 @@ from fleetui.domain.rate import Rate, RateSource
 from fleetui.domain.reading import Reading
 from fleetui.domain.stage import Stage
 from fleetui.domain.text import sanitise
+from fleetui.store.machine_prices import note_price, read_prices
 from fleetui.store.standing_tables import read_standing
 
 RENTAL_LIMIT = 50_000
@@ -114,6 +115,8 @@ def write_instances(
                 price, price, price,
             ),
         )  # fmt: skip
+        if price is not None:
+            note_price(connection, kind, at, price)
         connection.execute(
             "INSERT INTO machine_rental (instance_id, machine_id, gpu_name, num_gpus, began_at)"
             " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET gone_at = NULL"
@@ -165,6 +168,8 @@ def read_machine_records(
     """
     where, values = ("", ()) if machine_id is None else (" WHERE machine_id = ?", (machine_id,))
     past = _past(connection, where, values)
+    prices = read_prices(connection, machine_id)
+    hours = _hours(connection)
     blacklist = read_standing(connection).blacklist
     marks: dict[int, list[MachineMark]] = defaultdict(list)
     for (document,) in connection.execute(
@@ -190,6 +195,8 @@ def read_machine_records(
             MachineRecord(
                 **known,
                 **past.get(key, {}),
+                prices=prices.get(key, ()),
+                rented_hours=hours.get(key, 0.0),
                 findings=tuple(marks.get(known["machine_id"], ())),
                 blacklist=blacklist.get(known["machine_id"]),
             )
@@ -211,6 +218,17 @@ def read_machine_records(
 def gigabytes(megabytes: float | None) -> float | None:
     """Return the API's MB of main memory in GB."""
     return None if megabytes is None else megabytes / 1000.0
+
+
+def _hours(connection: sqlite3.Connection) -> dict[tuple[int, str, int], float]:
+    """How long each machine was rented in all, those that still are up to their newest row."""
+    found = connection.execute(
+        "SELECT machine_id, gpu_name, num_gpus,"
+        " sum(max(ifnull(gone_at, last_seen) - began_at, 0.0)) / 3600.0"
+        " FROM machine_rental JOIN machine_seen USING (machine_id, gpu_name, num_gpus)"
+        " GROUP BY 1, 2, 3"
+    )
+    return {(row[0], row[1], row[2]): row[3] for row in found}
 
 
 def _past(

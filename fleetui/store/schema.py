@@ -13,6 +13,7 @@ from fleetui.store import (
     finding_tables,
     intent_tables,
     machine_marks,
+    machine_prices,
     machine_record,
     proposal_tables,
     snapshot_tables,
@@ -210,6 +211,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE generation ADD COLUMN lost_bytes INTEGER NOT NULL DEFAULT 0",
     ),
     charge_tables.TABLES,
+    machine_prices.TABLES,
 )
 """What brings a file from each version to the next; an empty one is of version 0.
 

@@ -119,5 +119,5 @@ async def test_the_money_says_what_it_went_into() -> None:
         # 40 proofs an hour are less than the 50 at which a proof costs what is allowed.
         await run.shows("40.0 <")
         await run.shows("they need a key with billing_read")
-        await run.press("tab")
+        await run.press("m")
         await shown(run)

@@ -13,6 +13,7 @@ from fleetui.domain.reading import Reading
 from fleetui.domain.stage import Progress, Stage
 from fleetui.domain.standing import Mark
 from fleetui.domain.text import sanitise
+from fleetui.store.machine_prices import POINT_LIMIT
 from fleetui.store.machine_record import FAIR_CHANCE_SECONDS, REFRESH_SECONDS
 from store_bench import Bench
 
@@ -143,3 +144,30 @@ async def test_kinds_of_one_machine_are_apart_and_marks_belong_to_all(bench: Ben
     assert [(item.machine_id, item.num_gpus, item.blacklist is not None) for item in records] == [
         (70, 1, True), (70, 2, True), (71, 1, False), (99, None, True),
     ]  # fmt: skip
+
+
+async def test_each_change_of_the_price_is_kept_and_how_long_it_was_rented(bench: Bench) -> None:
+    began = bench.clock.at
+    for hours, price in enumerate((0.30, 0.30, 0.35, None, 0.35, 0.30)):
+        bench.clock.at = began + 3600.0 * hours
+        await bench.publish(instances=[rented(7, price_running=price, start_date=began)])
+    record = await only(bench)
+    assert [(point.at - began, point.price) for point in record.prices] == [
+        (0.0, 0.30), (7200.0, 0.35), (18_000.0, 0.30),
+    ]  # fmt: skip
+    assert record.rented_hours == pytest.approx(5.0)
+    await bench.publish(gone=[7])
+    bench.clock.at += 7200.0
+    await bench.publish(instances=[rented(8, price_running=0.30, start_date=bench.clock.at)])
+    assert (await only(bench)).rented_hours == pytest.approx(5.0)
+    assert len((await only(bench)).prices) == 3
+
+
+async def test_only_so_many_changes_of_a_price_are_remembered(bench: Bench) -> None:
+    began = bench.clock.at
+    for place in range(POINT_LIMIT + 3):
+        bench.clock.at = began + place
+        await bench.publish(instances=[rented(7, price_running=0.3 + place / 1000)])
+    prices = (await only(bench)).prices
+    assert len(prices) == POINT_LIMIT
+    assert prices[0].at == began + 3
