@@ -107,7 +107,8 @@ def hosts_text(report: Sequence[dict[str, Any]]) -> str:
     lines = [
         (
             f"{'machine':>8} {'gpu':<18}{'rented':>7}{'hours':>7}{'failed':>7}"
-            f"{'best':>7}{'middle':>7}{'last':>7}{'running':>8}{'$/h':>8}{'$/proof':>9}{'MB/s':>6}  findings, blacklist"
+            f"{'best':>7}{'middle':>7}{'last':>7}{'running':>8}{'$/h':>8}{'$/proof':>9}"
+            f"{'MB/s':>6}  findings, blacklist"
         )
     ]
     for item in report:
