@@ -15,6 +15,7 @@ from fleetui import config
 
 if TYPE_CHECKING:
     from fleetui.domain.check import Check
+    from fleetui.domain.intent import Verb
     from fleetui.store.sqlite import SqliteStore
 
 
@@ -59,7 +60,7 @@ async def show(
 
     fleet_clock = parse_clock(clock)
     try:
-        keymap = Keymap(settings.keys, read_only=settings.read_only)
+        keymap = Keymap(settings.keys, role=settings.role_here)
     except KeymapError as error:
         refuse(str(error))
     try:
@@ -72,13 +73,15 @@ async def show(
             clock=fleet_clock,
             actor=actor(),
             account=account,
-            read_only=settings.read_only,
+            role=settings.role_here,
             ascii_only=settings.ascii_only,
             keymap=keymap,
             examine=partial(_examine, settings) if own else None,
             policy=settings.policy,
             market=VastMarket(settings, environment),
             start_collector=partial(_start_collector, settings) if own else None,
+            script_of=partial(_script_of, settings),
+            expiry_seconds=settings.request_expiry_minutes * 60.0,
             theme=settings.theme,
             preferences=PreferenceFile(settings.state_dir / "console.json"),
             shell=ShellSettings(
@@ -98,6 +101,19 @@ async def _examine(settings: config.Settings) -> "tuple[Check, ...]":
     from fleetui.doctor import examine
 
     return await examine(settings)
+
+
+async def _script_of(settings: config.Settings, verb: "Verb") -> str:
+    """Return the script that the profile has for a verb, empty when it has none."""
+    from fleetui.profiles.loader import load
+    from fleetui.profiles.model import ProfileError
+
+    try:
+        profile = await asyncio.to_thread(load, settings.profile, settings.profile_dir)
+    except ProfileError as error:
+        return f"# the profile cannot be read: {error}"
+    action = profile.actions.get(verb.value)
+    return action.script if action else ""
 
 
 async def _start_collector(settings: config.Settings) -> str:

@@ -4,24 +4,11 @@ from fleetui.collector.acts import Course, Tools, done, refused
 from fleetui.domain.intent import Intent, Verb
 from fleetui.domain.standing import Mark
 
-UNTOUCHED = frozenset(
-    {
-        Verb.PROTECT,
-        Verb.UNPROTECT,
-        Verb.BLACKLIST,
-        Verb.UNBLACKLIST,
-        Verb.ACCEPT_HOST_KEY,
-        Verb.RUN,
-        Verb.READ_OLDER,
-    }
-)
-"""Verbs that do nothing to the instance itself, so that protection does not stop them."""
-
 
 def stopped_by_protection(intent: Intent, tools: Tools) -> Course | None:
     """Refuse what would touch a protected instance."""
     mark = tools.standing.protection(intent.instance_id)
-    if mark is None or intent.verb in UNTOUCHED:
+    if mark is None or intent.verb.spares_instance:
         return None
     why = mark.reason or "no reason given"
     return refused(f"nothing was done: it is protected by {mark.by} ({why}); unprotect it first")

@@ -1,74 +1,9 @@
 """Every action of the console as data: bindings, footer, help and documentation come from here."""
 
-import msgspec
-
-
-class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing the operator can do.
-
-    `keys` are textual's key names, the first one is shown. `name` is the method `action_NAME`
-    of the scope's screen (or the app). `footer` is its short word there (empty: not shown),
-    `rank` orders the footer. A `dangerous` action is not bound at all when read-only.
-    `word` is its command on the command line, by default the id's last part; `argument` names
-    what may follow it (see `console.commands`). `command_only`: it needs no key.
-    """
-
-    id: str
-    keys: tuple[str, ...]
-    name: str
-    title: str
-    scope: str
-    footer: str = ""
-    rank: int = 50
-    dangerous: bool = False
-    word: str = ""
-    argument: str = ""
-    with_argument: str = ""
-    """The method that takes the argument."""
-    command_only: bool = False
-
-    @property
-    def command(self) -> str:
-        """Its word on the command line."""
-        return self.word or self.id.partition(".")[2].replace("_", "-")
-
-
-KEY_WORDS = {
-    "question_mark": "?",
-    "slash": "/",
-    "comma": ",",
-    "full_stop": ".",
-    "down": "↓",
-    "up": "↑",
-    "left": "←",
-    "right": "→",
-    "shift+left": "shift+←",
-    "shift+right": "shift+→",
-    "escape": "esc",
-    "colon": ":",
-    "ampersand": "&",
-    "at": "@",
-    "backslash": "\\",
-    "left_curly_bracket": "{",
-    "right_curly_bracket": "}",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "apostrophe": "'",
-    "exclamation_mark": "!",
-    "plus": "+",
-    "minus": "-",
-    "ctrl+p": "^p",
-    "ctrl+s": "^s",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "ctrl+d": "^d",
-    "ctrl+u": "^u",
-    "ctrl+c": "^c",
-    "ctrl+l": "^l",
-    "ctrl+q": "^q",
-    "shift+tab": "shift+tab",
-}
-_ASCII_WORDS = {"↓": "down", "↑": "up", "←": "left", "→": "right"}
+from fleetui.console.act_words import ACTS
+from fleetui.console.action import Action, key_word
+from fleetui.domain.intent import Verb
+from fleetui.domain.role import Role
 
 SCOPES = {
     "app": "Everywhere",
@@ -82,7 +17,36 @@ SCOPES = {
     "hosts": "Hosts",
     "money": "Money",
     "offers": "Offers",
+    "answers": "Answers of hosts",
 }
+
+_ACT_KEYS: dict[Verb, tuple[str, tuple[str, ...], str, int]] = {
+    Verb.RESTART_DAEMON: ("restart", ("R",), "restart", 50),
+    Verb.DESTROY: ("destroy", ("D", "f9"), "destroy", 55),
+    Verb.ACCEPT_HOST_KEY: ("accept_key", ("K",), "", 50),
+}
+"""The acts with a key of their own: id, keys, footer, rank. The others are in the menu of acts."""
+
+
+def _acts(scope: str) -> tuple[Action, ...]:
+    """Return all that can be done to instances, for a screen that has targets."""
+    actions = [
+        Action(id=f"{scope}.acts", keys=("X",), name="acts",
+               title="all that can be done to the instance or the marked ones…", scope=scope,
+               dangerous=True)
+    ]  # fmt: skip
+    for verb, words in ACTS.items():
+        name, keys, footer, rank = _ACT_KEYS.get(verb, (verb.value, (), "", 50))
+        takes = verb.takes_argument
+        call = "accept_key" if verb is Verb.ACCEPT_HOST_KEY else f"act('{verb}')"
+        actions.append(
+            Action(id=f"{scope}.{name}", keys=keys, name=call, title=words.offer, scope=scope,
+                   footer=footer, rank=rank, dangerous=True, role=verb.needs,
+                   word=name.replace("_", "-"), argument=verb.value if takes else "",
+                   with_argument=f"{verb}_with" if takes else "", command_only=not keys)
+        )  # fmt: skip
+    return tuple(actions)
+
 
 ACTIONS: tuple[Action, ...] = (
     Action(id="app.help", keys=("question_mark", "f1"), name="help", title="show these keys",
@@ -104,8 +68,9 @@ ACTIONS: tuple[Action, ...] = (
     Action(id="app.command", keys=("colon", "ctrl+p"), name="command",
            title="command line: any action by its word, completed with tab", scope="app",
            footer="command", rank=85),
-    Action(id="app.undo", keys=("u",), name="undo", title="take back a pending destroy",
-           scope="app"),
+    Action(id="app.undo", keys=("u",), name="undo",
+           title="take back what is pending, or what no collector has taken yet", scope="app",
+           role=Role.OPERATOR),
     Action(id="app.theme", keys=("T",), name="theme_menu", title="choose the colours",
            scope="app", argument="theme", with_argument="choose_theme"),
     Action(id="app.utc", keys=("U",), name="utc", title="times local or UTC", scope="app"),
@@ -159,7 +124,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(id="fleet.previous_fault", keys=("left_square_bracket",), name="fault(-1)",
            title="previous row with trouble", scope="fleet"),
     Action(id="fleet.acknowledge", keys=("a",), name="acknowledge",
-           title="acknowledge or snooze its findings, or hear of them again", scope="fleet"),
+           title="acknowledge or snooze its findings, or hear of them again", scope="fleet",
+           role=Role.OPERATOR),
     Action(id="fleet.previous_life", keys=("P",), name="previous_life",
            title="the end of the log's previous life: the run that crashed", scope="fleet"),
     Action(id="fleet.full", keys=("f",), name="full",
@@ -213,33 +179,10 @@ ACTIONS: tuple[Action, ...] = (
            scope="fleet"),
     Action(id="fleet.copy_ssh", keys=("C",), name="copy_ssh",
            title="copy its ssh command, host key check included", scope="fleet"),
-    Action(id="fleet.restart", keys=("R",), name="act('restart_daemon')",
-           title="restart the proving daemon (of all marked instances, when some are)…",
-           scope="fleet", footer="restart", rank=50,
-           dangerous=True),
-    Action(id="fleet.destroy", keys=("D", "f9"), name="act('destroy')",
-           title="destroy it… (type the last 4 digits of its id, or the number of marks)",
-           scope="fleet", footer="destroy", rank=55, dangerous=True),
-    Action(id="fleet.accept_key", keys=("K",), name="accept_key",
-           title="accept the changed host key… (type the last 4 digits of its id)", scope="fleet",
-           dangerous=True),
-    Action(id="fleet.acts", keys=("X",), name="acts",
-           title="more that can be done to the instance or the marked ones…", scope="fleet",
-           dangerous=True),
-    *(
-        Action(id=f"fleet.{verb}", keys=(), word=verb.replace("_", "-"),
-               name=f"act('{verb}')", title=title, scope="fleet", dangerous=True, command_only=True)
-        for verb, title in (
-            ("stop", "stop the instance: its disk stays and costs…"),
-            ("start", "start a stopped instance…"),
-            ("reboot", "reboot the container…"),
-            ("recycle", "make the container anew, losing its data…"),
-            ("drain_destroy", "destroy it once the proofs in flight are done…"),
-            ("protect", "refuse every act on it from now on…"),
-            ("unprotect", "allow acts on it again…"),
-            ("blacklist", "never rent its machine again…"),
-        )
-    ),
+    Action(id="fleet.run", keys=("e",), name="run('')",
+           title="execute a command that only looks on it or the marked ones, and compare…",
+           scope="fleet", argument="command", with_argument="run", role=Verb.RUN.needs),
+    *_acts("fleet"),
     Action(id="log.down", keys=("j", "down"), name="line(1)", title="a line down", scope="log"),
     Action(id="log.up", keys=("k", "up"), name="line(-1)", title="a line up", scope="log"),
     Action(id="log.page_down", keys=("pagedown", "ctrl+d", "space"), name="page(1)",
@@ -338,9 +281,12 @@ ACTIONS: tuple[Action, ...] = (
            footer="its instances", rank=20),
     Action(id="failures.acknowledge", keys=("a",), name="acknowledge",
            title="acknowledge: quiet until it is over", scope="failures", footer="acknowledge",
-           rank=22),
+           rank=22, role=Role.OPERATOR),
+    Action(id="failures.accept", keys=("A",), name="accept",
+           title="do what a rule of yours proposes…", scope="failures",
+           rank=21, dangerous=True),
     Action(id="failures.snooze", keys=("s",), name="snooze", title="snooze for an hour",
-           scope="failures", footer="snooze", rank=24),
+           scope="failures", footer="snooze", rank=24, role=Role.OPERATOR),
     Action(id="instance.raw", keys=("y",), name="raw", title="all that is known, as JSON",
            scope="instance", footer="raw", rank=30),
     Action(id="instance.snapshots", keys=("b",), name="snapshots",
@@ -358,12 +304,10 @@ ACTIONS: tuple[Action, ...] = (
     Action(id="instance.previous", keys=("left_square_bracket",), name="step(-1)",
            title="the instance before", scope="instance", word="previous"),
     Action(id="instance.copy", keys=("c",), name="copy", title="copy its id", scope="instance"),
-    Action(id="instance.restart", keys=("R",), name="act('restart_daemon')",
-           title="restart the proving daemon…", scope="instance", footer="restart", rank=50,
-           dangerous=True),
-    Action(id="instance.destroy", keys=("D", "f9"), name="act('destroy')",
-           title="destroy it… (type the last 4 digits of its id)", scope="instance",
-           footer="destroy", rank=55, dangerous=True),
+    Action(id="instance.run", keys=(), name="run('')",
+           title="execute a command that only looks on it…", scope="instance",
+           argument="command", with_argument="run", role=Verb.RUN.needs, command_only=True),
+    *_acts("instance"),
     Action(id="hosts.record", keys=("d",), name="record",
            title="what is remembered of the machine, on and off", scope="hosts", footer="record",
            rank=10),
@@ -397,18 +341,20 @@ ACTIONS: tuple[Action, ...] = (
            footer="blacklisted", rank=28),
     Action(id="offers.hosts", keys=("tab", "m"), name="hosts", title="back to the machines",
            scope="offers", footer="hosts", rank=35),
+    Action(id="answers.numbers", keys=("n",), name="numbers",
+           title="numbers tell a difference, or not", scope="answers", footer="numbers", rank=15),
+    Action(id="answers.whole", keys=("w",), name="whole",
+           title="whole answers, or what differs", scope="answers", footer="whole", rank=16),
+    Action(id="answers.mark", keys=("f",), name="mark",
+           title="mark the group's instances in the fleet", scope="answers", footer="mark them",
+           rank=20),
+    Action(id="answers.run", keys=("e",), name="run('')", word="run", argument="command",
+           with_argument="run",
+           title="execute another command on the same ones", scope="answers", footer="another",
+           rank=25, role=Role.OPERATOR),
     Action(id="pulse.window", keys=("w",), name="window",
            title="charts over 1, 6, 24 hours, 7 days", scope="pulse", footer="window", rank=20),
 )  # fmt: skip
-
-
-def key_word(key: str, *, ascii_only: bool = False) -> str:
-    """Return a key as it is printed."""
-    word = KEY_WORDS.get(key, key.upper() if key.startswith("f") and key[1:].isdigit() else key)
-    if ascii_only:
-        for sign, name in _ASCII_WORDS.items():
-            word = word.replace(sign, name)
-    return word
 
 
 def keymap_markdown() -> str:

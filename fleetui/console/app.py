@@ -37,11 +37,13 @@ from fleetui.domain.check import Examine
 from fleetui.domain.clock import Clock
 from fleetui.domain.market import Market
 from fleetui.domain.policy import Policy
+from fleetui.domain.role import Role
 from fleetui.domain.text import sanitise
 from fleetui.store.interface import ViewerStore
 
 if TYPE_CHECKING:
     from fleetui.console.inspection import Subject
+    from fleetui.domain.intent import Verb
 
 SPARK_HOURS = 6.0
 THEME_NOTES = {
@@ -56,9 +58,10 @@ THEME_NOTES = {
 class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
     """The operator's screen on one store.
 
-    `actor` goes into every intent; `account` names whose fleet it is. With `read_only` no key
-    that acts is bound, and an intent is refused however it came about. `start_collector` starts
-    one when none runs and returns why it could not (empty: one runs).
+    `actor` goes into every intent; `account` names whose fleet it is. What `role` may not ask for
+    has no key, and an intent of it is refused however it came about. `start_collector` starts
+    one when none runs and returns why it could not (empty: one runs). `script_of` returns what a
+    verb runs on a host (empty: nothing); a request lapses after `expiry_seconds` (fleet time).
     """
 
     TITLE = "FleetUI"
@@ -72,7 +75,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         clock: Clock,
         actor: str,
         account: str,
-        read_only: bool = False,
+        role: Role = Role.OWNER,
         ascii_only: bool = False,
         undo_seconds: float = 5.0,
         reading_seconds: float = READING_SECONDS,
@@ -85,6 +88,8 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         policy: Policy | None = None,
         market: Market | None = None,
         start_collector: Callable[[], Awaitable[str]] | None = None,
+        script_of: Callable[["Verb"], Awaitable[str]] | None = None,
+        expiry_seconds: float = 900.0,
     ) -> None:
         sheets = style_sheets()
         super().__init__(css_path=[sheet for sheet in sheets if LATER not in str(sheet)])
@@ -94,8 +99,8 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         self.glyphs = Glyphs(ascii_only)
         self.actor = sanitise(actor, 120)
         self.account = sanitise(account, 60)
-        self.read_only = read_only
-        self.keymap = keymap or Keymap(read_only=read_only)
+        self.role = role
+        self.keymap = keymap or Keymap(role=role)
         self.preferences = preferences or PreferenceFile()
         self.notes = Notes()
         self.frozen = False
@@ -106,7 +111,8 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
             self.state, self.glyphs, self.keymap, reading_seconds=reading_seconds
         )
         self.shell = ShellDesk(self, shell or ShellSettings(), save_folder)
-        self.acts = IntentDesk(self, undo_seconds)
+        self.acts = IntentDesk(self, undo_seconds, script_of)
+        self.expiry_seconds = expiry_seconds
         self.collector = CollectorWatch(self, start_collector)
         self.examine = examine
         self.policy = policy or Policy()
@@ -122,6 +128,11 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         self.paint = paint_named(chosen, no_color=self._no_color)
         self.theme = self.paint.theme.name
         self.set_class(ascii_only, "-ascii")
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing at all may be changed from here."""
+        return self.role is Role.VIEWER
 
     def on_mount(self) -> None:
         """Show the fleet and start the loops."""
@@ -144,13 +155,14 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         return self.fleet_screen in self.screen_stack and self.fleet_screen.is_laid_out
 
     def on_key(self, event: Key) -> None:
-        """Say why a key that acts does nothing when read-only."""
+        """Say why a key does nothing that another role would have."""
         screen = self.screen
         if isinstance(screen, FleetUIScreen) and not isinstance(screen.focused, Input):
             scopes = (screen.scope, *screen.scopes)
             for action in self.keymap.withheld:
                 if event.key in action.keys and action.scope in scopes:
-                    self.say(f"read-only: {action.command} is not to be had here")
+                    why = "read-only" if self.read_only else f"role {self.role}"
+                    self.say(f"{why}: {action.command} is not to be had here")
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -318,7 +330,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
     # -- going places --------------------------------------------------------------------------
 
     def action_undo(self) -> None:
-        """Take back what is pending."""
+        """Take back what is pending, else what waits for a collector."""
         self.acts.take_back()
 
     def action_redraw(self) -> None:

@@ -3,8 +3,11 @@
 from textual.binding import Binding, BindingsMap
 from textual.widget import Widget
 
-from fleetui.console.actions import Action
+from fleetui.console.action import Action
+from fleetui.console.actions import SCOPES
 from fleetui.console.keymap import Keymap
+
+_OF_SCREENS = frozenset(SCOPES) - {"app", "log", "lists"}
 
 
 def bindings_map(scope: str, keymap: Keymap) -> BindingsMap:
@@ -27,7 +30,7 @@ def call_of(action: Action) -> str:
     match action.scope:
         case "app":
             return f"app.{action.name}"
-        case "fleet" | "logs" | "failures" | "instance" | "pulse" | "hosts" | "money" | "offers":
+        case scope if scope in _OF_SCREENS:
             return f"screen.{action.name}"
         case _:
             return action.name

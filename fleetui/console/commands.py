@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from fleetui.console.actions import Action
+from fleetui.console.action import Action
 
 MOST = 200
 

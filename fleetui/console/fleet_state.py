@@ -63,6 +63,8 @@ class FleetState:
         self.acting: dict[int, SafeText] = {}
         self.quiet: dict[int, Quiet] = {}
         """Instances of which a finding was acknowledged or snoozed."""
+        self.proposals = 0
+        """How many acts the owner's rules propose now."""
         self.collector_starting = False
         """Whether a collector that was just started may still be on its way."""
         self._still_at: float | None = None

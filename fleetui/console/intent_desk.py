@@ -5,36 +5,25 @@ The dialog and its words are imported when something is asked: the first paint d
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fleetui.console.act_words import ACTS, said
 from fleetui.console.screens.base import FleetUIScreen
-from fleetui.domain.intent import Event, Intent, IntentState, Verb
+from fleetui.domain.intent import Event, Intent, IntentState, Verb, Withdrawal
 from fleetui.domain.reading import FleetRow
+from fleetui.domain.role import Role
 from fleetui.domain.text import SafeText, sanitise
 
 if TYPE_CHECKING:
-    from fleetui.console.acting import Pending, Request
+    from fleetui.console.acting import Known, Pending, Request
     from fleetui.console.app import FleetApp
     from fleetui.console.modals.confirm import ConfirmDialog
     from fleetui.console.modals.typed_dialog import Answer
 
 STORE_DEADLINE_SECONDS = 5.0
-ACTING_WORDS = {
-    Verb.RESTART_DAEMON: "restarting",
-    Verb.DESTROY: "destroying",
-    Verb.STOP: "stopping",
-    Verb.START: "starting",
-    Verb.REBOOT: "rebooting",
-    Verb.RECYCLE: "recycling",
-    Verb.LABEL: "labelling",
-    Verb.DRAIN_DESTROY: "draining",
-    Verb.PROTECT: "protecting",
-    Verb.UNPROTECT: "unprotecting",
-    Verb.BLACKLIST: "blacklisting",
-    Verb.ACCEPT_HOST_KEY: "new key",
-}
-"""What a row says while its intent has no answer yet."""
+LONGEST_COMMAND = 1000
 
 
 class IntentDesk:
@@ -43,50 +32,99 @@ class IntentDesk:
     A confirmed act that loses data waits `undo_seconds`, in which it can be taken back.
     """
 
-    def __init__(self, app: "FleetApp", undo_seconds: float) -> None:
+    def __init__(
+        self,
+        app: "FleetApp",
+        undo_seconds: float,
+        script_of: Callable[[Verb], Awaitable[str]] | None = None,
+    ) -> None:
         self._app = app
         self._undo_seconds = undo_seconds
+        self._script_of = script_of
         self.pending: Pending | None = None
         self.dialog: ConfirmDialog | None = None
         """The question that is open."""
         self._watched: dict[str, Intent] = {}
+        self.ran: deque[str] = deque(maxlen=20)
+        """The commands that were run from here, the newest first."""
         self.undone: list[Event] = []
         """What was taken back here: the collector never learnt of it."""
 
-    def ask(self, verb: Verb, instance_ids: Sequence[int]) -> None:
-        """Open the dialog on the instances as they are now; they stay its targets."""
-        from fleetui.console.acting import COUNTED_DOWN  # noqa: PLC0415 - see the module
-
-        rows = [self._app.state.rows[item] for item in instance_ids if item in self._app.state.rows]
+    def may(self, verb: Verb) -> bool:
+        """Tell whether this console's role may ask for it; says so when it may not."""
+        role = self._app.role
+        if role.covers(verb.needs):
+            return True
+        why = f"the role {role} may not {said(verb)}: it needs {verb.needs}"
         if self._app.read_only:
-            self._app.say("read-only: nothing is done from here")
-            return
+            why = "read-only: nothing is done from here"
+        self._app.say(why)
+        return False
+
+    def ask(
+        self,
+        verb: Verb,
+        instance_ids: Sequence[int],
+        *,
+        argument: str = "",
+        reason: SafeText | None = None,
+    ) -> None:
+        """Open the dialog on the instances as they are now; they stay its targets."""
+        rows = self._rows(verb, instance_ids)
         if not rows:
-            self._app.say("there is no such instance any more")
             return
-        if self._app.frozen:
-            self._app.say("frozen: these rows may have changed; p shows them as they are, then act")
+        if verb.takes_argument and not argument:
+            self._app.commands.open(text=f"{verb.value} ")
             return
-        if verb in COUNTED_DOWN and self.pending is not None:
+        if verb is Verb.RUN:
+            self.run(argument, instance_ids)
+            return
+        if verb.loses_data and self.pending is not None:
             self._app.say(
-                f"another {self.pending.intents[0].verb.value} is pending: u takes it back"
+                f"another {said(self.pending.intents[0].verb)} is pending: u takes it back"
             )
             return
-        self._app.work(self._open(verb, rows), f"ask {verb.value}", "ask")
+        words = sanitise(argument, 200) if argument else None
+        self._app.work(self._open(verb, rows, words, reason), f"ask {verb.value}", "ask")
 
-    async def _open(self, verb: Verb, rows: Sequence[FleetRow]) -> None:
+    def _rows(self, verb: Verb, instance_ids: Sequence[int]) -> list[FleetRow]:
+        """Return the rows that may be acted on now; says why there are none."""
+        app = self._app
+        if not self.may(verb):
+            return []
+        if verb not in ACTS and verb is not Verb.RUN:
+            app.say(f"{said(verb)} is not to be had here")
+            return []
+        known = [app.state.rows[item] for item in instance_ids if item in app.state.rows]
+        rows = [row for row in known if verb.spares_instance or not row.protected]
+        if not known:
+            app.say("there is no such instance any more")
+        elif app.frozen:
+            app.say("frozen: these rows may have changed; p shows them as they are, then act")
+            return []
+        elif len(rows) < len(known):
+            kept = " ".join(str(row.instance_id) for row in known if row.protected)
+            app.say(f"protected, and left out: {kept}", severity="error")
+        return rows
+
+    async def _open(
+        self,
+        verb: Verb,
+        rows: Sequence[FleetRow],
+        argument: SafeText | None,
+        reason: SafeText | None,
+    ) -> None:
         from fleetui.console.acting import request  # noqa: PLC0415 - see the module
         from fleetui.console.modals.confirm import ConfirmDialog  # noqa: PLC0415 - see the module
 
-        known = None
-        if len(rows) == 1:
-            try:
-                async with asyncio.timeout(STORE_DEADLINE_SECONDS):
-                    known = await self._app.read_subject(rows[0].instance_id)
-            except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
-                self._app.say(f"nothing was asked: {error}", severity="error")
-                return
-        asked = request(verb, rows, known, self._app.state.now())
+        try:
+            async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                known = await self._known(verb, rows)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
+            self._app.say(f"nothing was asked: {error}", severity="error")
+            return
+        now = self._app.state.now()
+        asked = request(verb, rows, known, now, argument=argument, reason=reason)
         dialog = ConfirmDialog(asked, self._app.state, self._app.glyphs, account=self._app.account)
         table = self._app.fleet_screen.table
         table.pinned = True
@@ -97,29 +135,69 @@ class IntentDesk:
             self.dialog = None
             if answer == "confirmed":
                 self._confirmed(asked, dialog.live)
+            elif answer == "drain":
+                self.ask(Verb.DRAIN_DESTROY, dialog.live, reason=reason)
             else:
                 self._app.say(f"{asked.words} cancelled: nothing was done")
 
         self._app.push_screen(dialog, answered)
 
-    def _confirmed(self, asked: "Request", live: Sequence[int]) -> None:
-        from fleetui.console.acting import (  # noqa: PLC0415 - see the module
-            COUNTED_DOWN,
-            Pending,
-            new_intent,
+    async def _known(self, verb: Verb, rows: Sequence[FleetRow]) -> "Known":
+        from fleetui.console.acting import Known  # noqa: PLC0415 - see the module
+
+        script = await self._script_of(verb) if self._script_of is not None else ""
+        if len(rows) > 1:
+            return Known(script=script)
+        instance_id = rows[0].instance_id
+        return Known(
+            subject=await self._app.read_subject(instance_id),
+            missing=(await self._app.store.log_missing()).get(instance_id),
+            script=script,
         )
 
-        now = self._app.state.now()
+    def _confirmed(self, asked: "Request", live: Sequence[int]) -> None:
+        from fleetui.console.acting import Pending  # noqa: PLC0415 - see the module
+
+        app, now = self._app, self._app.state.now()
         intents = tuple(
-            new_intent(row, asked.verb, self._app.actor, now, asked.argument)
+            asked.intent(row, app.actor, app.role, now)
             for row in asked.rows
             if row.instance_id in live
         )
-        if asked.verb in COUNTED_DOWN and self._undo_seconds > 0:
+        if asked.verb.loses_data and self._undo_seconds > 0:
             self.pending = Pending(intents, time.monotonic() + self._undo_seconds)
             self.advance()
         else:
             self._send(intents)
+
+    def run(self, text: str, instance_ids: Sequence[int]) -> None:
+        """Run a command that only looks on the instances, and show how the answers compare."""
+        from fleetui.console.acting import Request  # noqa: PLC0415 - see the module
+        from fleetui.domain.command import CommandRefusedError, parse_command  # noqa: PLC0415
+
+        rows = self._rows(Verb.RUN, instance_ids)
+        if not rows:
+            return
+        try:
+            parse_command(text)
+        except CommandRefusedError as error:
+            self._app.say(f"not run: {error}", severity="error")
+            self._app.commands.open(text=f"run {text}")
+            return
+        if text in self.ran:
+            self.ran.remove(text)
+        self.ran.appendleft(text)
+        app, now = self._app, self._app.state.now()
+        asked = Request(verb=Verb.RUN, rows=tuple(rows), argument=sanitise(text, LONGEST_COMMAND))
+        intents = [asked.intent(row, app.actor, app.role, now) for row in rows]
+        app.work(self._run(intents), f"run {intents[0].intent_id}", "run")
+
+    async def _run(self, intents: Sequence[Intent]) -> None:
+        from fleetui.console.screens.answers import AnswersScreen  # noqa: PLC0415 - see the module
+
+        asked = await self._write(intents)
+        if asked:
+            self._app.push_screen(AnswersScreen(asked))
 
     def pending_line(self) -> str:
         """Say what is about to be done and how to stop it; empty when nothing is."""
@@ -128,7 +206,7 @@ class IntentDesk:
         left = max(self.pending.due - time.monotonic(), 0.0)
         intents = self.pending.intents
         what = str(intents[0].instance_id) if len(intents) == 1 else f"{len(intents)} instances"
-        word = ACTING_WORDS[intents[0].verb]
+        word = ACTS[intents[0].verb].doing
         return f" {word} {what} in {left + 0.999:.0f} s: u takes it back"
 
     def advance(self) -> None:
@@ -142,33 +220,39 @@ class IntentDesk:
             screen.draw_bars()
 
     def _send(self, intents: Sequence[Intent]) -> None:
-        if self._app.read_only:
-            self._app.say("read-only: nothing was done", severity="error")
+        if not all(self.may(intent.verb) for intent in intents):
             return
         for intent in intents:
-            self._app.state.acting[intent.instance_id] = SafeText(ACTING_WORDS[intent.verb])
-        self._app.work(self._write(intents), f"intend {intents[0].intent_id}", "intend")
+            self._app.state.acting[intent.instance_id] = SafeText(ACTS[intent.verb].doing)
+        self._app.work(self._ask_for(intents), f"intend {intents[0].intent_id}", "intend")
         self._app.fleet_screen.table.update_rows({intent.instance_id for intent in intents})
 
-    async def _write(self, intents: Sequence[Intent]) -> None:
-        words = ""
+    async def _ask_for(self, intents: Sequence[Intent]) -> None:
+        written = await self._write(intents)
+        for unsent in intents[len(written) :]:
+            self._app.state.acting.pop(unsent.instance_id, None)
+        self.watch(written)
+        if len(written) == len(intents):
+            what = said(intents[0].verb)
+            what += f" {intents[0].instance_id}" if len(intents) == 1 else f" of {len(intents)}"
+            waits = "" if self._app.state.lease_held else ", but none runs"
+            self._app.say(f"{what}: asked the collector{waits}")
+
+    async def _write(self, intents: Sequence[Intent]) -> list[Intent]:
+        """Write intents; returns those that the store took, and says why it took no more."""
         for written, intent in enumerate(intents):
-            words = f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}"
             try:
                 async with asyncio.timeout(STORE_DEADLINE_SECONDS):
                     await self._app.store.intend(intent)
             except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
-                for unsent in intents[written:]:
-                    self._app.state.acting.pop(unsent.instance_id, None)
                 reason = str(error) or type(error).__name__
                 rest = len(intents) - written - 1
                 more = f" (nor for {rest} more)" if rest else ""
-                self._app.say(f"{words} was not asked for{more}: {reason}", severity="error")
-                return
-            self._watched[intent.intent_id] = intent
-        what = words if len(intents) == 1 else f"{words.rpartition(' ')[0]} of {len(intents)}"
-        self._app.say(f"{what}: asked the collector")
+                words = f"{said(intent.verb)} {intent.instance_id} was not asked for{more}"
+                self._app.say(f"{words}: {reason}", severity="error")
+                return list(intents[:written])
         self._app.wake()
+        return list(intents)
 
     def watch(self, asked: Sequence[Intent]) -> None:
         """Say later what becomes of intents that were written elsewhere."""
@@ -182,9 +266,7 @@ class IntentDesk:
                 continue
             del self._watched[intent_id]
             self._app.state.acting.pop(asked.instance_id, None)
-            words = (
-                f"{intent.verb.value.replace('_', ' ')} {intent.instance_id}: {intent.state.value}"
-            )
+            words = f"{said(intent.verb)} {intent.instance_id}: {intent.state.value}"
             if intent.result:
                 words += f", {intent.result}"
             good = intent.state is IntentState.DONE
@@ -192,21 +274,61 @@ class IntentDesk:
             self._app.fleet_screen.table.update_rows({asked.instance_id})
 
     def take_back(self) -> None:
-        """Take back what is pending."""
+        """Take back what is pending, else the requests that no collector has taken.
+
+        These are the one that the screen shows as chosen, or those on its targets.
+        """
         if self.pending is None:
-            self._app.say("nothing is pending")
+            screen = self._app.screen
+            chosen = screen.chosen_request() if isinstance(screen, FleetUIScreen) else None
+            ids = screen.targets() if isinstance(screen, FleetUIScreen) and not chosen else []
+            self._app.work(self._withdraw(chosen, ids), "withdraw", "withdraw")
             return
         intents = self.pending.intents
         self.pending = None
         what = str(intents[0].instance_id) if len(intents) == 1 else f"of {len(intents)}"
-        words = f"{intents[0].verb.value} {what} taken back: nothing was done"
+        words = f"{said(intents[0].verb)} {what} taken back: nothing was done"
         self._app.say(words)
-        ids = " ".join(str(intent.instance_id) for intent in intents)
+        named = " ".join(str(intent.instance_id) for intent in intents)
         event = Event(
             at=self._app.state.now(), kind="undone", instance_id=intents[0].instance_id,
-            text=sanitise(f"{self._app.actor}: {words} ({ids})"),
+            text=sanitise(f"{self._app.actor}: {words} ({named})"),
         )  # fmt: skip
         self.undone.append(event)
         screen = self._app.screen
         if isinstance(screen, FleetUIScreen):
             screen.draw_bars()
+
+    async def _withdraw(self, chosen: Intent | None, instance_ids: Sequence[int]) -> None:
+        from fleetui.reports import act  # noqa: PLC0415 - on demand only
+
+        app = self._app
+        if not app.role.covers(Role.OPERATOR):
+            app.say("read-only: nothing is done from here")
+            return
+        try:
+            async with asyncio.timeout(STORE_DEADLINE_SECONDS):
+                if chosen is not None:
+                    at = app.state.now()
+                    await app.store.withdraw(Withdrawal(chosen.intent_id, app.actor, at))
+                    taken = [chosen]
+                else:
+                    taken = list(
+                        await act.withdraw(
+                            app.store, instance_ids, clock=app.state.clock, actor=app.actor
+                        )
+                    )
+        except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
+            app.say(f"not taken back: {error}", severity="error")
+            return
+        if not taken:
+            on = f" on {' '.join(map(str, instance_ids[:3]))}" if instance_ids else ""
+            app.say(f"nothing is pending, and no request waits{on}")
+            return
+        for intent in taken:
+            self._watched.pop(intent.intent_id, None)
+            app.state.acting.pop(intent.instance_id, None)
+        what = " ".join(f"{said(one.verb)} {one.instance_id}" for one in taken[:4])
+        app.say(f"{what} taken back: nothing was done")
+        app.fleet_screen.table.update_rows({intent.instance_id for intent in taken})
+        app.wake()

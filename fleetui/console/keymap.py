@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from textual.keys import _character_to_key
 
-from fleetui.console.actions import ACTIONS, KEY_WORDS, SCOPES, Action
+from fleetui.console.action import KEY_WORDS, Action
+from fleetui.console.actions import ACTIONS, SCOPES
+from fleetui.domain.role import Role
 
 FIXED_KEYS = frozenset({"escape", "ctrl+c"})
 """Keys that keep their meaning: the way out, and the one that never acts."""
@@ -18,13 +20,13 @@ class KeymapError(ValueError):
 
 
 class Keymap:
-    """Which keys do what. When read-only the dangerous actions do not exist."""
+    """Which keys do what. What needs another role than the console's does not exist."""
 
     def __init__(
         self,
         own: Mapping[str, str | Sequence[str]] | None = None,
         *,
-        read_only: bool = False,
+        role: Role = Role.OWNER,
         registry: Sequence[Action] = ACTIONS,
     ) -> None:
         """Put the operator's keys (action id to one or several keys) over the registry's.
@@ -32,7 +34,7 @@ class Keymap:
         Raises:
             KeymapError: an id or key is not known, or a key would do two things in one place.
         """
-        self.read_only = read_only
+        self.role = role
         chosen = {name: _keys(name, keys) for name, keys in (own or {}).items()}
         known = [action.id for action in registry]
         for name in chosen:
@@ -48,8 +50,8 @@ class Keymap:
             if not action.keys and not action.command_only:
                 raise KeymapError(f"keys: {action.id} is left without a key")
         _refuse_doubles(everything)
-        self.all = tuple(a for a in everything if not (read_only and a.dangerous))
-        self.withheld = tuple(a for a in everything if read_only and a.dangerous)
+        self.all = tuple(a for a in everything if role.covers(a.needs))
+        self.withheld = tuple(a for a in everything if not role.covers(a.needs))
 
     def actions(self, scope: str) -> tuple[Action, ...]:
         """Return the actions of a scope."""

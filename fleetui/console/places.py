@@ -73,7 +73,7 @@ class PlacesApp(App[None]):
 
     def action_show_activity(self) -> None:
         """Go to the activity."""
-        from fleetui.console.screens.lists import ActivityScreen  # noqa: PLC0415 - see above
+        from fleetui.console.screens.activity import ActivityScreen  # noqa: PLC0415 - see above
 
         self._show(ActivityScreen())
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from fleetui.console.screens.base import FleetUIScreen
+from fleetui.domain.policy import open_proposals
 from fleetui.domain.quiet import quiet_instances
 from fleetui.domain.text import sanitise
 from fleetui.store.interface import StoreFullError
@@ -96,6 +97,7 @@ class StoreLoops:
                     until = state.now() + HEARTBEAT_LIFE_SECONDS * state.speed
                     await app.store.watch(self._viewer, app.fleet_screen.table.cursor_id, until)
                     await app.acts.look_after()
+                    state.proposals = len(open_proposals(await app.store.proposals()))
                 await self.read_decisions()
                 await app.collector.look_after()
                 state.write_trouble = None

@@ -68,6 +68,18 @@ class Verb(StrEnum):
         )
 
     @property
+    def spares_instance(self) -> bool:
+        """Whether it does nothing to the instance itself, so that protection does not stop it."""
+        return self.only_reads or self in (
+            Verb.RUN,
+            Verb.PROTECT,
+            Verb.UNPROTECT,
+            Verb.BLACKLIST,
+            Verb.UNBLACKLIST,
+            Verb.ACCEPT_HOST_KEY,
+        )
+
+    @property
     def needs(self) -> Role:
         """The least role that may ask for it."""
         if self.only_reads:

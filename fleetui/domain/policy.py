@@ -3,6 +3,7 @@
 Limits and their defaults are those of the manager that this replaces (facts: cuzk.md section 6).
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -133,3 +134,12 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
         """The rule, what it saw and the cause, as the reason of an act."""
         cause = f" (cause: {self.cause})" if self.cause else ""
         return f"{self.rule}: {self.text}{cause}"
+
+
+def open_proposals(proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
+    """Return those that ask an operator for an act (`ask`), which one key accepts."""
+    return tuple(
+        proposal
+        for proposal in proposals
+        if proposal.mode == Mode.ASK and proposal.verb is not None and proposal.instance_id
+    )

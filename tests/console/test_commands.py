@@ -7,9 +7,12 @@ from fleetui.console.actions import ACTIONS, SCOPES
 from fleetui.console.commands import candidates
 from fleetui.console.filter_completion import completions
 from fleetui.console.keymap import Keymap, KeymapError
+from fleetui.console.screens.answers import AnswersScreen
+from fleetui.console.screens.hosts import HostsScreen, MoneyScreen
 from fleetui.console.screens.instance import InstanceScreen
 from fleetui.console.screens.lists import FailuresScreen
 from fleetui.console.screens.logs import LogsScreen
+from fleetui.console.screens.offers import OffersScreen
 from fleetui.console.screens.pulse import PulseScreen
 from fleetui.domain.query import parse_query
 from fleetui.domain.reading import FleetRow
@@ -50,8 +53,7 @@ async def test_commands_with_their_cursor_and_words() -> None:
 async def test_no_act_is_offered_when_read_only() -> None:
     async with console(read_only=True) as run:
         await run.press("colon", *"destroy")
-        await run.shows("taken back" if "taken back" in run.text else "take back a pending destroy")
-        assert "destroy it" not in run.text
+        await run.shows("no such command")
 
 
 async def test_every_action_is_a_method_somewhere() -> None:
@@ -65,6 +67,10 @@ async def test_every_action_is_a_method_somewhere() -> None:
             "logs": [LogsScreen],
             "failures": [FailuresScreen],
             "instance": [InstanceScreen],
+            "answers": [AnswersScreen],
+            "hosts": [HostsScreen],
+            "money": [MoneyScreen],
+            "offers": [OffersScreen],
             "pulse": [PulseScreen],
             "lists": [run.app.fleet_screen.inspector],
         }

@@ -20,7 +20,7 @@ def asked(run: Console) -> list[Intent]:
 
 
 async def opened(run: Console, verb: Verb, targets: list[int]) -> ConfirmDialog:
-    run.app.acts.ask(verb, targets)
+    run.app.acts.ask(verb, targets, argument="words" if verb.takes_argument else "")
     await run.until(lambda: isinstance(run.app.screen, ConfirmDialog), "the dialog")
     dialog = run.app.screen
     assert isinstance(dialog, ConfirmDialog)

@@ -134,6 +134,8 @@ async def test_what_is_acknowledged_counts_no_more_in_z_order_and_group_heads() 
 async def test_read_only_decides_nothing() -> None:
     async with console(with_records(), read_only=True) as run:
         await run.press("a")
+        await run.shows("read-only: acknowledge is not to be had here")
+        run.app.fleet_screen.action_acknowledge()
         await run.shows("read-only: nothing is decided")
         assert run.store.decisions == []
 

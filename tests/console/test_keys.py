@@ -5,13 +5,16 @@ import msgspec
 import pytest
 
 from console_pilot import NOW, StillClock, console
-from fleetui.console.actions import ACTIONS, key_word, keymap_markdown
+from fleetui.console.action import key_word
+from fleetui.console.actions import ACTIONS, keymap_markdown
 from fleetui.console.fitting import cells
 from fleetui.console.keymap import Keymap
+from fleetui.console.modals.confirm import TITLES
 from fleetui.console.ordering import is_failure
 from fleetui.console.widgets.fleet_table import FleetTable
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.domain.query import FIELDS
+from fleetui.domain.role import Role
 from fleetui.domain.stage import Stage
 from sample_fleet import build
 
@@ -300,26 +303,14 @@ def test_the_registry_has_no_key_twice_in_a_scope(scope: str) -> None:
 
 
 def test_dangerous_actions_need_no_chord_and_are_never_read_only() -> None:
-    dangerous = [action for action in ACTIONS if action.dangerous]
-    assert {action.id for action in dangerous} == {
-        f"fleet.{name}"
-        for name in (
-            "restart",
-            "destroy",
-            "accept_key",
-            "acts",
-            "stop",
-            "start",
-            "reboot",
-            "recycle",
-            "drain_destroy",
-            "protect",
-            "unprotect",
-            "blacklist",
-        )
-    } | {"instance.restart", "instance.destroy"}
+    dangerous = {action.id for action in ACTIONS if action.dangerous}
+    own = {"restart_daemon": "restart", "accept_host_key": "accept_key"}
+    acts = {own.get(verb, verb) for verb in TITLES} | {"acts"}
+    assert {f"{scope}.{act}" for scope in ("fleet", "instance") for act in acts} <= dangerous
+    assert all(action.needs is not Role.VIEWER for action in ACTIONS if action.dangerous)
     for scope in ("app", "fleet", "log", "lists"):
-        assert not [action for action in Keymap(read_only=True).actions(scope) if action.dangerous]
+        harmless = Keymap(role=Role.VIEWER)
+        assert not [action for action in harmless.actions(scope) if action.dangerous]
     for action in ACTIONS:
         if action.command_only:
             continue

@@ -2,7 +2,8 @@ import re
 from pathlib import Path
 
 from fleetui.cli import app
-from fleetui.console.actions import ACTIONS, key_word, keymap_markdown
+from fleetui.console.action import key_word
+from fleetui.console.actions import ACTIONS, keymap_markdown
 
 PROJECT = Path(__file__).parents[2]
 

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from fleetui.console.app import FleetApp
 from fleetui.domain.clock import Clock
+from fleetui.domain.role import Role
 from memory_store import MemoryStore
 from sample_fleet import build
 
@@ -71,6 +72,7 @@ async def console(
     size: tuple[int, int] = (160, 45),
     clock: Clock | None = None,
     read_only: bool = False,
+    role: Role = Role.OWNER,
     ascii_only: bool = False,
     undo_seconds: float = 0.0,
     hosts: int = 24,
@@ -84,7 +86,7 @@ async def console(
         clock=clock or StillClock(),
         actor="ana@ops",
         account="sample",
-        read_only=read_only,
+        role=Role.VIEWER if read_only else role,
         ascii_only=ascii_only,
         undo_seconds=undo_seconds,
         reading_seconds=reading_seconds,

@@ -30,6 +30,7 @@ from fleetui.domain.instance import Instance, Walk, WalkOutcome
 from fleetui.domain.intent import AuditEntry, Event, Intent, IntentState, Verb
 from fleetui.domain.rate import Rate, RateSource
 from fleetui.domain.reading import FleetRow, Reading
+from fleetui.domain.role import Role
 from fleetui.domain.sample import FleetSample, Sample
 from fleetui.domain.stage import Outcome, Progress, ProgressPart, Stage, StageSpan
 from fleetui.domain.text import sanitise
@@ -436,7 +437,7 @@ async def main() -> None:
         clock=SystemClock(),
         actor="ana@ops",
         account="sample",
-        read_only="--ro" in sys.argv,
+        role=Role.VIEWER if "--ro" in sys.argv else Role.OWNER,
         ascii_only="--ascii" in sys.argv,
     )
     task = asyncio.create_task(enliven(store), name="enliven")

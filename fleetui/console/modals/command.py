@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from fleetui.console.actions import Action, key_word
+from fleetui.console.action import Action, key_word
 from fleetui.console.commands import Candidate, Values, candidates
 from fleetui.console.fitting import fit
 from fleetui.console.glyphs import Glyphs

@@ -1,24 +1,15 @@
 """The dialog before something is done to instances."""
 
-from fleetui.console.acting import Request
+from textual.binding import Binding
+
+from fleetui.console.act_words import ACTS
+from fleetui.console.acting import REASON, Request
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import STAGE_WORDS, Glyphs
+from fleetui.console.modals.reading import ReadingView
 from fleetui.console.modals.typed_dialog import TypedDialog
-from fleetui.domain.intent import Verb
 
-TITLES = {
-    Verb.RESTART_DAEMON: ("Restart the proving daemon?", "Restart"),
-    Verb.DESTROY: ("Destroy for good?", "Destroy"),
-    Verb.ACCEPT_HOST_KEY: ("Accept the changed host key?", "Accept"),
-    Verb.STOP: ("Stop?", "Stop"),
-    Verb.START: ("Start?", "Start"),
-    Verb.REBOOT: ("Reboot?", "Reboot"),
-    Verb.DRAIN_DESTROY: ("Destroy for good after the proofs in flight?", "Drain"),
-    Verb.PROTECT: ("Protect from every act?", "Protect"),
-    Verb.UNPROTECT: ("Allow acts again?", "Unprotect"),
-    Verb.BLACKLIST: ("Never rent its machine again?", "Blacklist"),
-    Verb.RECYCLE: ("Recycle, losing the container's data?", "Recycle"),
-}
+TITLES = {verb: (words.question, words.button) for verb, words in ACTS.items()}
 """Verb to the question and the word on the button."""
 
 
@@ -26,27 +17,39 @@ class ConfirmDialog(TypedDialog):
     """The targets as they were seen; it says what becomes of them meanwhile.
 
     What can be made good again is accepted by a `y`. For many targets their count must be typed,
-    for what is final the last four digits of the id.
+    for what is final the last four digits of the id. `d` asks for a drain in place of a destroy,
+    `v` shows the script that would run.
     """
+
+    BINDINGS = [  # noqa: RUF012 - textual's own shape
+        Binding("d", "drain", show=False),
+        Binding("v", "show_script", show=False),
+    ]
 
     def __init__(
         self, request: Request, state: FleetState, glyphs: Glyphs, *, account: str
     ) -> None:
         title, word = TITLES[request.verb]
         many, wanted = len(request.rows) > 1, request.typed
+        loss = list(request.loss)
+        if request.reason != REASON:
+            loss.insert(0, f"because {request.reason}")
+        keys = ["d lets it end its proofs before (drain)"] if request.can_drain else []
+        keys += ["v shows the script"] if request.script else []
         super().__init__(
             glyphs,
             title=title,
             word=word,
             target=request.name,
             account=account,
-            loss="\n".join(filter(None, request.loss)),
+            loss="\n".join(loss),
             command=request.command,
             wanted=wanted,
             wants=f"the number of instances ({wanted})"
             if many
             else f"the last {len(wanted)} digits of the id",
             wrong="their number" if many else "how its id ends",
+            more="; ".join(keys),
         )
         self.request = request
         self._state = state
@@ -62,6 +65,18 @@ class ConfirmDialog(TypedDialog):
     def live(self) -> list[int]:
         """The targets that still exist."""
         return [item for item in self._stages if item not in self._gone]
+
+    def action_drain(self) -> None:
+        """Ask for a drain instead."""
+        if self.request.can_drain:
+            self.dismiss("drain")
+
+    def action_show_script(self) -> None:
+        """Show all that would run on the host."""
+        if self.request.script:
+            lines = self.request.script.split("\n")
+            title = f"what {self.request.words} runs"
+            self.app.push_screen(ReadingView(title, lines, self._glyphs))
 
     def fleet_changed(self) -> None:
         """Look whether the targets are still what the operator saw."""

@@ -4,13 +4,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import ModalScreen
 
-from fleetui.console.actions import SCOPES, key_word
+from fleetui.console.action import key_word
+from fleetui.console.actions import SCOPES
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.keymap import Keymap
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.domain.query import FIELDS
+from fleetui.domain.role import Role
 
 LEGEND = (
     ("words", "looked for in id, label, GPU, stage, place and finding; quotes keep blanks"),
@@ -67,8 +69,11 @@ class HelpScreen(ModalScreen[None]):
 
     def _lines(self, width: int) -> list[list[Piece]]:
         lines: list[list[Piece]] = [[("keys", "title bold"), ("   j k scroll, esc closes", "dim")]]
-        if self._keymap.read_only:
+        if self._keymap.role is Role.VIEWER:
             lines.append([("read-only: keys that act do not exist here", "warn")])
+        elif self._keymap.withheld:
+            words = f"role {self._keymap.role}: keys that lose data do not exist here"
+            lines.append([(words, "warn")])
         for scope, title in SCOPES.items():
             lines += [[], [(title, "title bold")]]
             for action in self._keymap.actions(scope):

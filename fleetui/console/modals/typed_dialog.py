@@ -5,7 +5,7 @@ from typing import Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Key, Paste
 from textual.screen import ModalScreen
@@ -13,7 +13,7 @@ from textual.widgets import Button, Static
 
 from fleetui.console.glyphs import Glyphs
 
-Answer = Literal["confirmed"] | None
+Answer = Literal["confirmed", "drain"] | None
 
 
 class TypedDialog(ModalScreen[Answer]):
@@ -21,10 +21,16 @@ class TypedDialog(ModalScreen[Answer]):
 
     With nothing `wanted` a lower-case `y` accepts, so that a caps-locked key that opened it cannot
     finish it; else exactly these digits and enter. `wants` says what they are, for the line that
-    asks for them, and `wrong` what wrong ones are not.
+    asks for them, and `wrong` what wrong ones are not; `more` names keys of a dialog of one's own.
+    What is lost scrolls where there is no room for all of it: how to confirm is always in sight.
     """
 
-    BINDINGS = [Binding("escape", "cancel", show=False), Binding("q", "cancel", show=False)]  # noqa: RUF012 - textual's own shape
+    BINDINGS = [  # noqa: RUF012 - textual's own shape
+        Binding("escape", "cancel", show=False),
+        Binding("q", "cancel", show=False),
+        Binding("down", "scroll_body(1)", show=False),
+        Binding("up", "scroll_body(-1)", show=False),
+    ]
     AUTO_FOCUS = "#cancel"
 
     def __init__(
@@ -40,6 +46,7 @@ class TypedDialog(ModalScreen[Answer]):
         wanted: str,
         wants: str,
         wrong: str,
+        more: str = "",
     ) -> None:
         super().__init__(classes="confirm")
         self.typed = ""
@@ -51,6 +58,7 @@ class TypedDialog(ModalScreen[Answer]):
         self._texts = {
             "dialog-title": title, "dialog-target": target, "dialog-account": f"account {account}",
             "dialog-loss": loss, "dialog-command": f"will run: {command}", "dialog-news": "",
+            "dialog-more": more,
         }  # fmt: skip
         self._drawn_at = float("inf")
         self.set_class(bool(wanted), "-final")
@@ -58,8 +66,13 @@ class TypedDialog(ModalScreen[Answer]):
     def compose(self) -> ComposeResult:
         """Lay the dialog out: title, target, loss, command, how to confirm, buttons."""
         with Vertical(id="dialog"):
-            for name, text in self._texts.items():
-                yield Static(self._content(text), id=name)
+            for name in ("dialog-title", "dialog-target", "dialog-account"):
+                yield self._static(name)
+            with VerticalScroll(id="dialog-body", can_focus=False):
+                for name in ("dialog-loss", "dialog-command"):
+                    yield self._static(name)
+            for name in ("dialog-news", "dialog-more"):
+                yield self._static(name)
             yield Static(self._content(self._ask()), id="dialog-ask")
             with Horizontal(id="dialog-buttons"):
                 yield Button(Content("Cancel (esc)"), id="cancel")
@@ -69,9 +82,25 @@ class TypedDialog(ModalScreen[Answer]):
                 accept.disabled = not self.armed
                 yield accept
 
+    def _static(self, name: str) -> Static:
+        static = Static(self._content(self._texts[name]), id=name)
+        static.display = bool(self._texts[name])
+        return static
+
     def on_mount(self) -> None:
         """Note when it can first be read."""
         self.call_after_refresh(self._drawn)
+
+    def on_resize(self) -> None:
+        """Let what is lost have the room that the rest leaves."""
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        box = self.query_one("#dialog")
+        body = self.query_one("#dialog-body")
+        rest = [child for child in box.children if child is not body and child.display]
+        taken = sum(child.outer_size.height + child.styles.margin.height for child in rest)
+        body.styles.max_height = max(self.size.height - taken - 2, 1)
 
     def _drawn(self) -> None:
         self._drawn_at = time.monotonic()
@@ -90,6 +119,10 @@ class TypedDialog(ModalScreen[Answer]):
         if not self.wanted:
             return f"press y to {self._word.lower()}; enter, esc or q cancels"
         return f"type {self._wants}, then enter:  {self.typed.ljust(len(self.wanted), '_')}"
+
+    def action_scroll_body(self, lines: int) -> None:
+        """Scroll what is lost, where there is no room for all of it."""
+        self.query_one("#dialog-body").scroll_relative(y=lines, animate=False)
 
     def action_cancel(self) -> None:
         """Do nothing and go."""
@@ -148,7 +181,10 @@ class TypedDialog(ModalScreen[Answer]):
 
     def news(self, text: str) -> None:
         """Say what happened meanwhile."""
-        self.query_one("#dialog-news", Static).update(self._content(text))
+        news = self.query_one("#dialog-news", Static)
+        news.display = bool(text)
+        news.update(self._content(text))
+        self.call_after_refresh(self._fit)
         self.query_one("#accept", Button).disabled = not self.armed
 
     def _content(self, text: str) -> Content:

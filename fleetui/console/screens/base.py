@@ -11,6 +11,7 @@ from fleetui.console.widgets.footer import footer, line_footer
 from fleetui.console.widgets.header import header, totals_line
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.prompt import PromptLine
+from fleetui.domain.intent import Intent
 
 if TYPE_CHECKING:
     from fleetui.console.app import FleetApp
@@ -52,6 +53,14 @@ class FleetUIScreen(Screen[None]):
     def look_again(self) -> None:
         """The operator asks for what is newest: forget what was looked up once."""
 
+    def targets(self) -> list[int]:
+        """Return the ids that an act asked for here is for."""
+        return []
+
+    def chosen_request(self) -> Intent | None:
+        """Return the request under the cursor, if it waits for a collector."""
+        return None
+
     async def pull(self) -> None:
         """Read from the store what only this screen shows."""
 
@@ -72,7 +81,7 @@ class FleetUIScreen(Screen[None]):
                 *header(
                     app.state,
                     app.account,
-                    read_only=app.read_only,
+                    role=app.role,
                     glyphs=app.glyphs,
                     width=width,
                     frozen=app.behind if app.frozen else None,

@@ -1,5 +1,7 @@
 """The cursor and the marks of the fleet screen's table."""
 
+from collections.abc import Sequence
+
 from fleetui.console.screens.fleet_parts import FleetParts
 
 _LONGEST_ID = 16
@@ -75,6 +77,12 @@ class FleetCursor(FleetParts):
         """Clear all marks."""
         if self.table.marks.clear():
             self._marked()
+
+    def mark_only(self, ids: Sequence[int]) -> None:
+        """Mark these and no others."""
+        self.table.marks.clear()
+        self.table.marks.add(ids)
+        self._marked()
 
     def _marked(self) -> None:
         self.table.touch()

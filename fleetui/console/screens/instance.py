@@ -7,21 +7,21 @@ from textual.containers import Container, Vertical
 from fleetui.console import figures
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.inspection import Line, Subject, describe, section
-from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.screens.lists import ListScreen
 from fleetui.console.screens.snapshots import SnapshotsScreen
+from fleetui.console.screens.target_acts import TargetActs
 from fleetui.console.widgets.chart import Chart
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.domain.codec import encode
-from fleetui.domain.intent import Event, Verb
+from fleetui.domain.intent import Event
 
 CHART_HOURS = 6.0
 EVENTS = 40
 PROCESSES = 24
 
 
-class InstanceScreen(FleetUIScreen):
+class InstanceScreen(TargetActs):
     """The page behind enter."""
 
     scope = "lists"
@@ -195,9 +195,9 @@ class InstanceScreen(FleetUIScreen):
         """Copy its id."""
         self.console_app.shell.copy_text(str(self.instance_id))
 
-    def action_act(self, verb: str) -> None:
-        """Ask before something is done to it."""
-        self.console_app.acts.ask(Verb(verb), [self.instance_id])
+    def present_targets(self) -> list[int]:
+        """It alone."""
+        return [self.instance_id]
 
 
 class RawScreen(ListScreen):

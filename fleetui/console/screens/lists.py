@@ -1,30 +1,23 @@
-"""Failures grouped by signature, and activity: intents, audit, events."""
-
-from functools import partial
+"""Failures grouped by signature, and what the owner's rules propose."""
 
 from textual.app import ComposeResult
 
 from fleetui.console import figures
+from fleetui.console.action import key_word
 from fleetui.console.columns import SEVERITY_TONES
 from fleetui.console.decisions import decide
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.inspection import Line
+from fleetui.console.proposal_lines import observed_lines, proposal_lines
 from fleetui.console.screens.base import FleetUIScreen
 from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.domain.finding_groups import FindingGroup, group_findings
 from fleetui.domain.finding_record import DecisionKind, FindingState
 from fleetui.domain.finding_words import history_text
-from fleetui.domain.intent import IntentState
-from fleetui.domain.text import SafeText
-
-INTENT_TONES = {
-    IntentState.DONE: "ok",
-    IntentState.FAILED: "bad",
-    IntentState.REFUSED: "warn",
-    IntentState.UNKNOWN: "warn",
-}
-
+from fleetui.domain.intent import Verb
+from fleetui.domain.policy import Proposal, open_proposals
+from fleetui.domain.text import SafeText, sanitise
 
 SNOOZE_SECONDS = 3600.0
 
@@ -61,12 +54,17 @@ class ListScreen(FleetUIScreen):
 
 
 class FailuresScreen(ListScreen):
-    """Screen 4: what is wrong, faults of the fleet first; enter goes to the line that proves it."""
+    """Screen 4: what rules ask for, then what is wrong, faults of the fleet first.
+
+    Enter goes to the line that proves a fault, or to the page of a proposal's instance.
+    """
 
     scopes = ("failures",)
 
     def __init__(self) -> None:
         super().__init__()
+        self._proposals: tuple[Proposal, ...] = ()
+        self._observed: list[Proposal] = []
         self._groups: list[FindingGroup] = []
         self._past: dict[str, SafeText] = {}
         self._starts: list[int] = []
@@ -75,20 +73,39 @@ class FailuresScreen(ListScreen):
     async def pull(self) -> None:
         """Read the findings that stand, what was decided about them, and their past."""
         store, now = self.console_app.store, self.console_app.state.now()
+        proposals = await store.proposals()
+        self._proposals = open_proposals(proposals)
+        self._observed = [one for one in proposals if one not in self._proposals]
         self._groups = group_findings(await store.findings(), now)
         for group in self._groups[:50]:
             history = await store.signature_history(group.signature)
             self._past[group.signature] = history_text(history, now)
-        self._chosen = min(self._chosen, max(len(self._groups) - 1, 0))
+        self._move(0)
+
+    def _move(self, step: int) -> None:
+        last = len(self._proposals) + len(self._groups) - 1
+        self._chosen = min(max(self._chosen + step, 0), max(last, 0))
         self._draw()
+
+    @property
+    def _proposal(self) -> Proposal | None:
+        """The proposal under the cursor."""
+        return self._proposals[self._chosen] if self._chosen < len(self._proposals) else None
+
+    @property
+    def _group(self) -> FindingGroup | None:
+        """The group under the cursor."""
+        place = self._chosen - len(self._proposals)
+        return self._groups[place] if 0 <= place < len(self._groups) else None
 
     def _draw(self) -> None:
         glyphs = self.console_app.glyphs
         view = self.query_one(LinesView)
         width = view.inner_width
         now = self.console_app.state.now()
-        lines: list[Line] = [[("failures by signature", "title bold")], []]
         self._starts = []
+        lines = self._asked_for(width, now)
+        lines += [[("failures by signature", "title bold")], []]
         for group in self._groups:
             tone = SEVERITY_TONES[group.severity]
             self._starts.append(len(lines))
@@ -116,23 +133,52 @@ class FailuresScreen(ListScreen):
             ]
             lines.append([])
         if not self._groups:
-            lines.append([("nothing is wrong with any live instance", "ok")])
+            lines += [[("nothing is wrong with any live instance", "ok")], []]
+        lines += observed_lines(self._observed, width)
         self.put(lines)
         view.set_cursor(self._starts[self._chosen] if self._starts else None)
 
+    def _asked_for(self, width: int, now: float) -> list[Line]:
+        if not self._proposals:
+            return []
+        app = self.console_app
+        accepts = [a for a in app.keymap.actions("failures") if a.id == "failures.accept"]
+        key = key_word(accepts[0].keys[0]) if accepts else ""
+        lines: list[Line] = [[("your rules propose", "title bold")], []]
+        for proposal in self._proposals:
+            row = app.state.rows.get(proposal.instance_id or 0)
+            self._starts.append(len(lines))
+            lines += proposal_lines(
+                proposal, row.label or "" if row else "gone",
+                now=now, width=width, glyphs=app.glyphs, key=key,
+            )  # fmt: skip
+        return lines
+
     def on_lines_view_step(self, event: LinesView.Step) -> None:
-        """Move among the groups."""
-        self._chosen = min(max(self._chosen + event.step, 0), max(len(self._groups) - 1, 0))
-        self._draw()
+        """Move among the proposals and groups."""
+        self._move(event.step)
 
     def on_lines_view_chosen(self) -> None:
-        """Go to the line that proves the newest of the group."""
-        if self._groups:
-            group = self._groups[self._chosen]
-            if group.is_fleet:
-                self.action_members()
-            else:
-                self.console_app.show_evidence(group.newest_id, group.newest)
+        """Go to the line that proves the newest of the group, or to a proposal's instance."""
+        group, proposal = self._group, self._proposal
+        if proposal is not None and proposal.instance_id is not None:
+            self.console_app.show_instance(proposal.instance_id)
+        elif group is not None and group.is_fleet:
+            self.action_members()
+        elif group is not None:
+            self.console_app.show_evidence(group.newest_id, group.newest)
+
+    def action_accept(self) -> None:
+        """Ask, in the usual dialog, before a proposal is carried out."""
+        proposal = self._proposal
+        if proposal is None or proposal.verb is None or proposal.instance_id is None:
+            self.console_app.say("no proposal is chosen")
+            return
+        why = sanitise(proposal.why, 300)
+        argument = why if proposal.verb is Verb.BLACKLIST else ""
+        self.console_app.acts.ask(
+            proposal.verb, [proposal.instance_id], argument=argument, reason=why
+        )
 
     async def action_acknowledge(self) -> None:
         """Say that somebody has seen the group's findings."""
@@ -143,98 +189,19 @@ class FailuresScreen(ListScreen):
         await self._decide(DecisionKind.SNOOZE)
 
     async def _decide(self, kind: DecisionKind) -> None:
-        app = self.console_app
-        if app.read_only or not self._groups:
+        app, group = self.console_app, self._group
+        if app.read_only or group is None:
             return
         seconds = SNOOZE_SECONDS if kind is DecisionKind.SNOOZE else None
-        await decide(app, self._groups[self._chosen].records, kind, seconds=seconds)
+        await decide(app, group.records, kind, seconds=seconds)
         await self.pull()
 
     def action_members(self) -> None:
         """Show the group's instances in the fleet."""
-        if self._groups:
-            category = self._groups[self._chosen].category
+        group, proposal = self._group, self._proposal
+        if proposal is not None:
             self.app.pop_screen()
-            self.console_app.fleet_screen.action_show_only(f"finding={category}")
-
-
-class ActivityScreen(ListScreen):
-    """Screen 6: who asked for what, what came of it, and what happened by itself.
-
-    An entry is cut at the screen's edge; enter opens it whole below its line, and closes it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._sections: list[tuple[str, list[Line]]] = []
-        self._starts: list[int] = []
-        self._chosen = 0
-        self._open: Line | None = None
-
-    async def pull(self) -> None:
-        """Read intents, audit and events."""
-        app = self.console_app
-        clock = partial(figures.clock_time, utc=app.preferences.now.utc)
-        intents: list[Line] = [
-            [
-                (clock(intent.created_at) + " ", "dim"),
-                (intent.verb.value.replace("_", " ") + " ", "strong"),
-                (f"{intent.instance_id} ", "key"),
-                (intent.state.value + " ", INTENT_TONES.get(intent.state, "active")),
-                (f"{intent.result or intent.reason} ", "text"), (f"by {intent.actor}", "dim"),
-            ]
-            for intent in await app.store.intents(limit=50)
-        ]  # fmt: skip
-        audit: list[Line] = [
-            [
-                (clock(entry.at) + " ", "dim"), (entry.event + " ", "strong"),
-                (f"{entry.instance_id} " if entry.instance_id else "", "key"),
-                (entry.verb.value.replace("_", " ") + " " if entry.verb else "", "text"),
-                (f"{entry.detail} " if entry.detail else "", "text"),
-                (f"by {entry.actor}", "dim"),
-            ]
-            for entry in await app.store.audit(limit=100)
-        ]  # fmt: skip
-        happened = [*app.acts.undone, *await app.store.events(limit=100)]
-        events: list[Line] = [
-            [
-                (clock(event.at) + " ", "dim"), (event.kind + " ", "strong"),
-                (f"{event.instance_id} " if event.instance_id else "", "key"),
-                (event.text, "text"),
-            ]
-            for event in sorted(happened, key=lambda event: -event.at)
-        ]  # fmt: skip
-        self._sections = [("intents", intents), ("audit", audit), ("events", events)]
-        self._draw()
-
-    def _draw(self) -> None:
-        view = self.query_one(LinesView)
-        lines: list[Line] = []
-        self._starts = []
-        for title, entries in self._sections:
-            lines += [[], [(title, "title bold")]] if lines else [[(title, "title bold")]]
-            if not entries:
-                lines.append([("none", "dim")])
-            for entry in entries:
-                self._starts.append(len(lines))
-                lines.append(entry)
-                if entry == self._open:
-                    text = "".join(piece for piece, _ in entry)
-                    wrapped = wrap(text, max(view.inner_width - 2, 8))
-                    lines += [[("  " + part, "strong")] for part in wrapped]
-        self._chosen = min(self._chosen, max(len(self._starts) - 1, 0))
-        self.put(lines)
-        view.set_cursor(self._starts[self._chosen] if self._starts else None)
-
-    def on_lines_view_step(self, event: LinesView.Step) -> None:
-        """Move among the entries."""
-        self._chosen = min(max(self._chosen + event.step, 0), max(len(self._starts) - 1, 0))
-        self._draw()
-
-    def on_lines_view_chosen(self) -> None:
-        """Open the entry whole, or close it."""
-        entries = [entry for _, section in self._sections for entry in section]
-        if entries:
-            chosen = entries[self._chosen]
-            self._open = None if self._open == chosen else chosen
-            self._draw()
+            self.console_app.fleet_screen.action_go(str(proposal.instance_id))
+        elif group is not None:
+            self.app.pop_screen()
+            self.console_app.fleet_screen.action_show_only(f"finding={group.category}")

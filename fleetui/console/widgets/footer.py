@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fleetui.console.actions import Action, key_word
+from fleetui.console.action import Action, key_word
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.keymap import Keymap
 from fleetui.console.palette import Piece

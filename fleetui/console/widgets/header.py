@@ -7,15 +7,21 @@ from fleetui.console.glyphs import Glyphs
 from fleetui.console.palette import Piece
 from fleetui.domain.finding import Severity
 from fleetui.domain.money import hours_left
+from fleetui.domain.role import Role
 
 LOW_BALANCE_HOURS = 24.0
+ROLE_WORDS: dict[Role, Piece] = {
+    Role.VIEWER: (" RO ", "title@cursor"),
+    Role.OPERATOR: (" RW no destroy ", "title@cursor"),
+    Role.OWNER: (" RW ", "warn@cursor"),
+}
 
 
 def header(
     state: FleetState,
     account: str,
     *,
-    read_only: bool,
+    role: Role,
     glyphs: Glyphs,
     width: int,
     frozen: int | None = None,
@@ -27,7 +33,7 @@ def header(
     `frozen` counts the rows that changed since the screen was frozen; `link` says what a slow
     terminal does to the screen; `pace` how many seconds lie between two readings of the store.
     """
-    core: list[Piece] = [(" RO ", "title@cursor") if read_only else (" RW ", "warn@cursor")]
+    core: list[Piece] = [ROLE_WORDS[role]]
     if state.speed != 1.0:
         core.append((f" {state.speed:g}x", "warn"))
     if frozen is not None:
@@ -148,6 +154,10 @@ def flags(state: FleetState, glyphs: Glyphs) -> list[Piece]:
     elif state.loaded and state.collector_silence() is not None:
         remedy = f" {glyphs['warning']} start a collector: `fleetui collect`, or this console again"
         pieces.append((glyphs.plain(f"{remedy}   "), "warn"))
+    if state.proposals:
+        s = "s" if state.proposals > 1 else ""
+        words = f" {glyphs['arrow']} {state.proposals} proposal{s} of your rules (4)   "
+        pieces.append((glyphs.plain(words), "active bold"))
     for severity, tone in ((Severity.CRITICAL, "bad"), (Severity.WARNING, "warn")):
         found = state.categories(severity)
         if not found:
