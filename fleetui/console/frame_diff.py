@@ -4,6 +4,7 @@ Textual re-emits whole rows; this sends changed cells only (facts: perf.md secti
 """
 
 from collections.abc import Iterable
+from itertools import repeat
 
 from rich.cells import cell_len
 from rich.color import ColorSystem
@@ -97,7 +98,7 @@ def cells_of(strip: Strip) -> list[Cell] | None:
         if control or (style is not None and style.link):
             return None
         if text.isascii():
-            cells.extend([(character, style) for character in text])
+            cells.extend(zip(text, repeat(style)))
             continue
         for character in text:
             width = cell_len(character)
@@ -111,6 +112,8 @@ def cells_of(strip: Strip) -> list[Cell] | None:
 
 def _changes(shown: list[Cell], wanted: list[Cell]) -> list[tuple[int, int]]:
     """Return the spans to write: changed cells, near ones joined, wide characters whole."""
+    if shown == wanted and UNKNOWN not in wanted:
+        return []
     spans: list[tuple[int, int]] = []
     known = len(shown)
     for index, cell in enumerate(wanted):

@@ -1,9 +1,10 @@
 """A raw log line as pieces: its SGR colours as tones, everything else of it made safe."""
 
 import re
+from functools import lru_cache
 
 from fleetui.console.palette import Piece
-from fleetui.domain.text import sanitise
+from fleetui.domain.text import TEXT_LIMIT, sanitise
 
 _SGR = re.compile(rb"\x1b\[([0-9;:]*)m")
 _FOREGROUND = {
@@ -37,11 +38,14 @@ def pieces_of(line: bytes) -> list[Piece]:
 
 
 def _add(pieces: list[Piece], raw: bytes, colour: str, *, bold: bool) -> None:
-    text = sanitise(raw)
+    text = raw.decode("ascii") if raw.isascii() else ""
+    if not text.isprintable() or not text or len(text) > TEXT_LIMIT:
+        text = sanitise(raw)
     if text:
         pieces.append((text, f"{colour} bold" if bold else colour))
 
 
+@lru_cache(4096)
 def _after(parameters: bytes, colour: str, *, bold: bool) -> tuple[str, bool]:
     numbers = [int(part) if part else 0 for part in re.split(rb"[;:]", parameters[:64])]
     index = 0

@@ -1,10 +1,8 @@
 """The log view: line API over a ring; only visible lines are parsed and coloured."""
 
 import time
-from itertools import pairwise
 
 from rich.segment import Segment
-from rich.style import Style
 from textual.events import Click
 from textual.geometry import Region
 from textual.strip import Strip
@@ -19,6 +17,7 @@ from fleetui.console.log_reading import readable
 from fleetui.console.log_ring import LogRing
 from fleetui.console.palette import Piece, paint_of
 from fleetui.console.sgr import pieces_of
+from fleetui.console.widgets.line_parts import highlighted, window
 from fleetui.logs.timestamps import stamp_of
 
 CACHED_LINES = 600
@@ -58,6 +57,7 @@ class LogView(Widget, can_focus=True):
         self._skip = 0
         self._cache: dict[int, list[Strip]] = {}
         self._rows: list[tuple[int, int]] | None = None
+        self._thumb_of: tuple[list[tuple[int, int]], tuple[int, int]] | None = None
 
     # -- where one is ------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class LogView(Widget, can_focus=True):
             line = paint.strip([(" " + self.waiting, "dim")], width - 1)
         else:
             line = paint.strip([], width - 1)
-        return Strip([*line, self._bar(y)])
+        return Strip([*line, self._bar(y)], width)
 
     def _bar(self, y: int) -> Segment:
         paint = paint_of(self)
@@ -290,6 +290,12 @@ class LogView(Widget, can_focus=True):
     def _thumb(self) -> tuple[int, int]:
         """Return the rows of the position mark within all that is stored."""
         rows = self._layout()
+        if self._thumb_of is not None and self._thumb_of[0] is rows:
+            return self._thumb_of[1]
+        self._thumb_of = rows, self._thumb_rows(rows)
+        return self._thumb_of[1]
+
+    def _thumb_rows(self, rows: list[tuple[int, int]]) -> tuple[int, int]:
         if not rows:
             return 0, self.page
         first, last = self.ring.entry(rows[0][0]), self.ring.entry(rows[-1][0])
@@ -327,19 +333,18 @@ class LogView(Widget, can_focus=True):
             pieces = [(text, "bad" if tone == "text" else tone) for text, tone in pieces]
         segments = paint.segments(pieces, ground)
         if self.search is not None:
-            segments = _highlight(segments, self.search, paint.style("strong", "match"))
+            segments = highlighted(segments, self.search, paint.style("strong", "match"))
         head = paint.segments(self._head(number, entry[2] if entry else 0, trouble), ground)
         used = sum(segment.cell_length for segment in head)
-        room = max(width - used, 1)
-        body, blank = Strip(segments), paint.style("text", ground)
+        room, blank = max(width - used, 1), paint.style("text", ground)
         if not self.wrap:
-            shown = body.crop(self.left, self.left + room)
-            return [Strip([*head, *shown]).adjust_cell_length(width, blank)]
-        rows = [body.crop(start, start + room) for start in range(0, body.cell_length, room)]
-        indent = [Segment(" " * used, blank)]
+            return [Strip([*head, *window(segments, self.left, room, blank)], used + room)]
+        length = max(sum(segment.cell_length for segment in segments), 1)
+        indent = [Segment(" " * used, blank)] if used else []
+        rows = [window(segments, start, room, blank) for start in range(0, length, room)]
         return [
-            Strip([*(indent if place else head), *row]).adjust_cell_length(width, blank)
-            for place, row in enumerate(rows or [body])
+            Strip([*(indent if place else head), *row], used + room)
+            for place, row in enumerate(rows)
         ]
 
     def _head(self, number: int, source: int, trouble: bool) -> list[Piece]:  # noqa: FBT001 - drawn
@@ -387,22 +392,3 @@ class LogView(Widget, can_focus=True):
                     self._cache.pop(number, None)
             self.mark = rows[event.y][0]
             self.refresh(Region(0, 0, *self.size))
-
-
-def _highlight(segments: list[Segment], wanted: LineFilter, style_of_match: Style) -> list[Segment]:
-    spans = wanted.spans("".join(segment.text for segment in segments))
-    if not spans:
-        return segments
-    result: list[Segment] = []
-    position = 0
-    for segment in segments:
-        cuts = sorted(
-            {0, len(segment.text)}
-            | {min(max(edge - position, 0), len(segment.text)) for span in spans for edge in span}
-        )
-        for begin, end in pairwise(cuts):
-            inside = any(a <= position + begin < b for a, b in spans)
-            style = style_of_match if inside else segment.style
-            result.append(Segment(segment.text[begin:end], style))
-        position += len(segment.text)
-    return result
