@@ -44,8 +44,11 @@ from fleetui.store.interface import ViewerStore
 if TYPE_CHECKING:
     from fleetui.console.inspection import Subject
     from fleetui.domain.intent import Verb
+    from fleetui.reading.peers import Peers
 
 SPARK_HOURS = 6.0
+PEERS_SECONDS = 5.0
+"""Real seconds for which the paces of the whole fleet are compared with."""
 THEME_NOTES = {
     "terminal": "the terminal's own sixteen colours",
     "dark": "for a dark room",
@@ -103,6 +106,7 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         self.keymap = keymap or Keymap(role=role)
         self.preferences = preferences or PreferenceFile()
         self.notes = Notes()
+        self._peers: tuple[float, Peers] | None = None
         self.frozen = False
         self.behind = 0
         """While frozen: how many rows have changed since."""
@@ -181,12 +185,14 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         if row is None:
             return None
         now = self.state.now()
+        if self._peers is None or abs(now - self._peers[0]) > PEERS_SECONDS * self.state.speed:
+            self._peers = (now, Peers(self.state.rows.values(), now))
         return Subject(
             row=row,
             reading=reading,
             instance=instance,
             samples=await self.store.samples(instance_id, now - SPARK_HOURS * 3600),
-            place=Peers(self.state.rows.values(), now).place_of(row),
+            place=self._peers[1].place_of(row),
             now=now,
         )
 
