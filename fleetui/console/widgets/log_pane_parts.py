@@ -75,6 +75,11 @@ class LogPaneParts(Vertical):
         """The source, when it is one instance's files."""
         return self.source if isinstance(self.source, LogSource) else None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether what was asked for last is still being read."""
+        return self._loading
+
     async def pull(self, store: ViewerStore, instance_id: int) -> None:
         """Read what came to an instance's log since."""
         file = self.file
