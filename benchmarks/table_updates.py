@@ -175,6 +175,7 @@ async def run_ours(rows: int, *, diff: bool, still: bool) -> None:
         table = app.fleet_screen.table
         while not (app.fleet_screen.is_laid_out and table.lines):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
+        await asyncio.sleep(1.5)  # what the first paint leaves to be done is over by then
         say_filled(await fill())
         while not still:
             await asyncio.sleep(1 / PER_SECOND)
