@@ -6,6 +6,7 @@ A complaint is a fact and is kept in `Probe.errors`; nothing in here raises.
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 
 from fleetui.domain.host import FileState, Gpu, Probe, Process
 from fleetui.domain.text import SafeText, sanitise
@@ -13,6 +14,12 @@ from fleetui.domain.text import SafeText, sanitise
 _KERNEL_LINE_LIMIT = 400
 _PROCESS_LIMIT = 2000
 _FILE_LIMIT = 2000
+_LISTED_FILE = re.compile(
+    r"-\S{9,10} +\d+ +\d+ +\d+ +(?P<size>\d{1,18}) +(?P<day>[A-Z][a-z]{2} +\d{1,2})"
+    r" +(?P<hour>\d\d:\d\d|\d{4}) +(?P<path>/.*\S)"
+)
+_FUTURE_SECONDS = 86_400.0
+"""A host's clock may be wrong by so much; a time beyond is one of last year."""
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _COMPLAINT = re.compile(
     r"not permitted|permission denied|not found|no such|failed|unable|cannot|couldn't|error"
@@ -67,7 +74,7 @@ def parse_probe(sections: Mapping[str, str], at: float | None) -> Probe:
         disk_used_kib=disk[1],
         disk_available_kib=disk[2],
         load=_number(answered.get("loadavg", "").split(" ")[0]),
-        files=_files(answered["files"]) if "files" in answered else None,
+        files=_files(answered["files"], at) if "files" in answered else None,
         listening=_listening(answered["ss"]) if "ss" in answered else None,
         kernel_lines=_kernel_lines(answered["dmesg"]) if "dmesg" in answered else None,
         errors=errors,
@@ -221,7 +228,8 @@ def _disk(text: str) -> tuple[float | None, float | None, float | None]:
     return best or (None, None, None)
 
 
-def _files(text: str) -> tuple[FileState, ...]:
+def _files(text: str, at: float | None) -> tuple[FileState, ...]:
+    """Read lines of size, time and path, or those of `ls -Ldln` in UTC; `at` tells their year."""
     states: list[FileState] = []
     for line in text.splitlines()[:_FILE_LIMIT]:
         match = re.match(r"\s*(\d{1,18})\s+(\d{1,12}(?:\.\d+)?|-)\s+(/.*\S)", line)
@@ -229,7 +237,30 @@ def _files(text: str) -> tuple[FileState, ...]:
             modified = None if match[2] == "-" else float(match[2])
             path = str(sanitise(match[3], 1000))
             states.append(FileState(path=path, size=int(match[1]), modified_at=modified))
+            continue
+        match = _LISTED_FILE.match(line)
+        if match is not None:
+            path = str(sanitise(match["path"], 1000))
+            modified = _listed_time(match["day"], match["hour"], at)
+            states.append(FileState(path=path, size=int(match["size"]), modified_at=modified))
     return tuple(states)
+
+
+def _listed_time(day: str, hour: str, at: float | None) -> float | None:
+    """Read the time of `ls -l`: of the last months the minute, of older files the day only."""
+    year = hour
+    if ":" in hour:
+        if at is None:
+            return None
+        year = f"{datetime.fromtimestamp(at, UTC).year}"
+    clock = hour if ":" in hour else "00:00"
+    try:
+        time = datetime.strptime(f"{year} {day} {clock} +0000", "%Y %b %d %H:%M %z")
+        if at is not None and ":" in hour and time.timestamp() > at + _FUTURE_SECONDS:
+            time = time.replace(year=time.year - 1)
+    except ValueError:
+        return None
+    return time.timestamp()
 
 
 def _listening(text: str) -> tuple[str, ...]:

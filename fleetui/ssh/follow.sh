@@ -1,5 +1,6 @@
 # Follows log files and writes every new byte of them, framed, to stdout. POSIX sh on Linux with
-# stat -c and dd or tail and head; writes nothing on the host and ends with the connection.
+# stat -c or else ls and df, and dd or else tail, cat and head; writes nothing on the host and ends
+# with the connection.
 # Parameters: CHUNK REPEAT FIRST MOST PATTERNS KNOWN ($0 names this process in a process list)
 #   CHUNK most new bytes of a file in one frame; REPEAT bytes before the offset sent once more, so
 #   that the reader notices a rewritten file; FIRST most bytes of a file at first sight; MOST files
@@ -13,6 +14,9 @@
 #                                                  offset cannot be had, BYTES at least (0: unknown)
 #   @gone ID PATH                                  removed, nothing has its place
 #   @beat                                          the order is carried out
+# An ID is DEVICE:INODE:BIRTH. Where no stat takes -c, ls tells no time of birth, and times in whole
+# minutes: DEVICE is then a sum of the mount point, BIRTH 0, and what was written lately is sent for
+# comparison once an order. A number that was given to another file shows by its REPEATED bytes.
 # A file is read through a descriptor that stays open (4 to 9), so that a file that is renamed or
 # removed can be read to its end, and no byte of its successor is taken for its own.
 chunk=$1
@@ -31,6 +35,11 @@ TZ=UTC0
 export LC_ALL TZ
 identity='%d:%i:%W'
 form="$identity %s %h %y %n"
+plain=
+sorted=
+devices=$nl
+doubted=
+minute=
 whole=16384
 free=456789
 held=$nl
@@ -44,6 +53,72 @@ for line in $6; do
   rest=${rest#* }
   known="$known$nl${line%% *} $offset ${rest%% *} - ${rest#* }"
 done
+
+show() { # what stat or ls has to say of each file
+  if [ -z "$plain" ]; then stat -L -c "$form" -- "$@"; else ls "-Ldiln$sorted" -- "$@"; fi 2>/dev/null
+}
+
+tidy() { # puts the $lines of ls in the form of those of stat; those of regular files only
+  tidied=
+  for row in $lines; do
+    name=/${row#*/}
+    IFS=' '
+    set -- ${row%%/*}
+    IFS=$nl
+    case $#$2 in 9-*) ;; *) continue ;; esac
+    device=
+    case $name in
+      /proc/self/fd/*)
+        device=${held%%" ${name##*/}$nl"*}
+        device=${device##*"$nl"}
+        device=${device%%:*}
+        ;;
+      *) find_device ;;
+    esac
+    if [ -n "$device" ]; then tidied="$tidied$nl$device:$1:0 $6 $3 - $7.$8.$9 - $name"; fi
+  done
+  lines=${tidied#"$nl"}
+}
+
+find_device() { # a number for the file system of $name: device, or nothing when it is gone
+  key=${name%/*}/
+  if [ -h "$name" ]; then key=$name; fi
+  case $devices in
+    *"$nl$key$nl"*)
+      device=${devices#*"$nl$key$nl"}
+      device=${device%%"$nl"*}
+      return
+      ;;
+  esac
+  device=$key
+  if command -v df >/dev/null; then
+    device=$(df -P -- "$key") || device=
+    device=${device##* }
+  fi
+  if [ -n "$device" ]; then
+    device=$(printf %s "$device" | cksum)
+    device=${device%% *}
+    device=${device:-0}
+    devices="$devices$key$nl$device$nl"
+  fi
+}
+
+inspect() { # the file at $fd now: shown_id, status (size and links), last_written, new_time; or nothing
+  lines=$(show "/proc/self/fd/$fd")
+  if [ -n "$plain" ]; then tidy; fi
+  shown_id=${lines%% *}
+  rest=${lines#* }
+  status=${rest%" ${rest#* * }"}
+  rest=${rest#* * }
+  last_written=${rest%"${rest#* * }"}
+  new_time=${last_written#* }
+  new_time=${new_time% }
+}
+
+is_packed() {
+  case $1 in *.gz | *.bz2 | *.xz | *.zst | *.lz4) return 0 ;; esac
+  return 1
+}
 
 at() { # what the listing has at path $1: new_id, new_size, new_links, new_time; or nothing
   new_id=
@@ -90,24 +165,36 @@ hold() { # a descriptor of the file $id, by its name $1: fd, or nothing when it 
   fd=${free%"${free#?}"}
   if ! eval "command exec $fd<\"\$1\""; then
     fd=
-  elif [ "$(stat -L -c "$identity" "/proc/self/fd/$fd" 2>/dev/null)" != "$id" ]; then
-    eval "exec $fd<&-"
-    fd=
   else
-    free=${free#?}
     held="$held$id $fd$nl"
+    free=${free#?}
+    inspect
+    if [ "$shown_id" != "$id" ]; then
+      release "$id"
+      fd=
+    fi
   fi
 }
 
 locate() { # where the file $id lies in the folder of $path by now: place, or nothing
   place=
   set +f
-  around=$(stat -L -c "$identity %n" -- "${path%/*}"/* 2>/dev/null)
+  if [ -z "$plain" ]; then
+    lines=$(show "${path%/*}"/*)
+  else # its number may be another file's by now: it must look like one moved aside
+    lines=$(show "$path"* "${path%.*}"[.-]*)
+    set -f
+    tidy
+  fi
   set -f
-  for line in $around; do
+  for line in $lines; do
     if [ "${line%% *}" = "$id" ]; then
-      place=${line#* }
-      return
+      rest=${line#* }
+      place=${rest#* * * * * }
+      if [ -z "$plain" ]; then return; fi
+      case $place in "$path"*) rest=$offset ;; esac
+      if [ "${rest%% *}" -ge "$offset" ] && ! is_packed "$place"; then return; fi
+      place=
     fi
   done
 }
@@ -117,25 +204,33 @@ find_next() { # the file that had $path after $id and was rotated away unseen: n
   first_written=
   packed=
   set +f
-  siblings=$(stat -L -c "$identity %y %n" -- "$path".[0-9]* "$path"-[0-9]* "$path".old 2>/dev/null)
+  sorted=tr
+  lines=$(show "$path".[0-9]* "$path"-[0-9]* "$path".old)
+  sorted=
   set -f
-  for line in $siblings; do
+  reached=yes
+  if [ -n "$plain" ]; then # the oldest come first, of one time those with higher numbers
+    tidy
+    case "$nl$lines" in *"$nl$id "*) reached= ;; esac
+  fi
+  for line in $lines; do
     candidate=${line%% *}
-    rest=${line#* }
+    if [ "$candidate" = "$id" ]; then reached=yes; fi
+    rest=${line#* * * }
     written=${rest%"${rest#* * }"}
     rest=${rest#* * * }
-    case $rest in
-      *.gz | *.bz2 | *.xz | *.zst | *.lz4)
-        if [ -z "$fd" ] && [ "${candidate##*:}" -gt "${id##*:}" ]; then packed="$packed$nl$candidate"; fi
-        continue
-        ;;
-    esac
+    if is_packed "$rest"; then
+      if [ -z "$fd" ] && [ "${candidate##*:}" -gt "${id##*:}" ]; then packed="$packed$nl$candidate"; fi
+      continue
+    fi
     case "$past$id$nl" in *"$nl$candidate$nl"*) continue ;; esac
     case $known in *"$nl$candidate "*) continue ;; esac
     if [ "$candidate" != "$new" ]; then # which may have been rotated away since the listing
       case "$nl$listing" in *"$nl$candidate "*) continue ;; esac
     fi
-    if [ -n "$fd" ]; then
+    if [ -n "$fd" ] && [ -n "$plain" ]; then
+      if [ -z "$reached" ] || [ -n "$next" ] || [ "$rest" -ot "/proc/self/fd/$fd" ]; then continue; fi
+    elif [ -n "$fd" ]; then
       if [ "$written" \< "$last_written" ]; then continue; fi
     elif ! [ "${candidate##*:}" -gt "${id##*:}" ]; then # the time of birth, where it is known
       continue
@@ -172,7 +267,7 @@ send() { # one frame of the file $id at $fd, from $offset towards $size; moves o
   if [ -z "$after" ]; then
     printf '%s\n' "$header" || exit
     if [ "$total" -gt 0 ]; then pour; fi
-    after=$(stat -L -c %s "/proc/self/fd/$fd" 2>/dev/null)
+    after=$(inspect; printf %s "${status%% *}")
     printf '\n@end %s %s\n' "$id" "$after" || exit
   fi
   if [ "${after:-0}" -ge "$end" ]; then
@@ -215,6 +310,7 @@ go_on() { # files followed so far: new bytes, cut short, written again, moved, r
     rest=${rest#* }
     time=${rest%% *}
     path=${rest#* }
+    case $doubted in *" ${time##*.} "*) time=- ;; esac
     at "$path"
     if [ "$new_id" = "$id" ]; then
       size=$new_size
@@ -248,12 +344,7 @@ go_on_elsewhere() { # the file $id is not at $path any more
   fi
   status='0 0'
   if [ -n "$fd" ]; then
-    status=$(stat -L -c '%s %h %y' "/proc/self/fd/$fd" 2>/dev/null)
-    last_written=${status#* * }
-    last_written=${last_written%"${last_written#* * }"}
-    new_time=${last_written#* }
-    new_time=${new_time% }
-    status=${status%" ${status#* * }"}
+    inspect
     if [ "${status%% *}" -lt "$offset" ]; then
       offset=0
       time=-
@@ -343,10 +434,24 @@ followed() { # whether the file $id is read under the name it had before
 
 look() {
   set +f
-  listing=$(stat -L -c "$form" -- $patterns $away 2>/dev/null)
+  set -- $patterns $away
   set -f
-  if [ "$listing" = "$shown" ]; then return; fi
-  shown=$listing
+  IFS=
+  lines="$*"
+  IFS=$nl
+  case $lines in
+    *"$nl"*) # no line can tell of a name with a line end
+      for path in "$@"; do
+        shift
+        case $path in *"$nl"*) ;; *) set -- "$@" "$path" ;; esac
+      done
+      ;;
+  esac
+  lines=$(show "$@")
+  if [ "$lines" = "$shown" ]; then return; fi
+  shown=$lines
+  if [ -n "$plain" ]; then tidy; fi
+  listing=$lines
   kept=
   count=0
   away=
@@ -355,6 +460,14 @@ look() {
   go_on
   begin
   known=$kept
+  doubted=
+}
+
+doubt() { # what was written in this minute or in that of the order before may be other bytes now
+  doubted=" $minute "
+  minute=$(date +%H:%M)
+  doubted="$doubted$minute "
+  shown=none
 }
 
 choose() { # which ways of reading this host's tools and shell are exact in
@@ -368,8 +481,14 @@ choose() { # which ways of reading this host's tools and shell are exact in
   if [ "${#data}" -eq 26 ] && [ -n "$sum" ] && [ "$(printf '%s' "$data" | cksum)" = "$sum" ]; then exact=$dd; fi
 }
 
-if [ -z "$(stat -L -c %s /proc/self/fd 2>/dev/null)" ]; then
-  printf '@error this host has no stat that takes -c, or no /proc\n'
+case $(stat -L -c %s / 2>/dev/null) in
+  '' | *[!0-9]*)
+    plain=yes
+    unset QUOTING_STYLE TIME_STYLE LS_BLOCK_SIZE BLOCK_SIZE BLOCKSIZE
+    ;;
+esac
+if [ -z "$(show /proc/self/fd)" ]; then
+  printf '@error this host has neither a stat that takes -c nor ls, or no /proc\n'
   exit 1
 fi
 choose 2>/dev/null
@@ -377,6 +496,7 @@ exec 3>&1 2>/dev/null
 printf '\n@follow 1\n' || exit
 while read -r order; do
   rounds=${order%% *}
+  if [ -n "$plain" ]; then doubt; fi
   while :; do
     more=
     look

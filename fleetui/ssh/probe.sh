@@ -38,7 +38,7 @@ memory() { # $1 of cgroup v2, else $2 of v1
 
 files() {
   set +f
-  stat -L -c '%s %Y %n' -- $patterns 2>/dev/null
+  stat -L -c '%s %Y %n' -- $patterns 2>/dev/null || TZ=UTC0 LC_ALL=C ls -Ldln -- $patterns 2>/dev/null
   set -f
 }
 

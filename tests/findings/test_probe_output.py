@@ -1,3 +1,4 @@
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,23 @@ def test_no_output_of_a_tool_can_break_it(sections: dict[str, str]) -> None:
         assert "\x1b" not in process.args
     for line in probe.kernel_lines or ():
         assert isinstance(line, SafeText)
+
+
+@given(
+    written=st.datetimes(datetime(2025, 1, 1), datetime(2027, 12, 31)),  # noqa: DTZ001 - made UTC below
+    age=st.floats(0.0, 300 * 86_400.0),
+    size=st.integers(0, 10**15),
+)
+def test_the_time_that_ls_tells_is_read_to_the_minute_or_the_day(
+    written: datetime, age: float, size: int
+) -> None:
+    written = written.replace(tzinfo=UTC)
+    recent = age < 180 * 86_400.0
+    clock = f"{written:%H:%M}" if recent else f" {written:%Y}"
+    line = f"-rw-r--r-- 1 0 0 {size:>9} {written:%b} {written.day:>2} {clock} /var/log/a  b.log\n"
+    files = parse_probe({"files": line}, written.timestamp() + age).files
+    assert files is not None
+    (state,) = files
+    assert (state.path, state.size) == ("/var/log/a  b.log", size)
+    assert state.modified_at is not None
+    assert 0 <= written.timestamp() - state.modified_at < (60 if recent else 86_400)

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bare_tools import KINDS, bare_tools
 from fleetui.ssh.follow import Positions, Rewritten
 from fleetui.ssh.frames import Beat, FrameParser, LostFrame
 from fleetui.ssh.scripts import REPEATED_BYTES, follow_command, follow_order
@@ -28,7 +29,9 @@ SETTINGS = SshSettings(
     follow_interval_seconds=0.01, beat_seconds=0.01, chunk_bytes=5000, first_sight_bytes=20_000
 )
 SHELLS = [shell for shell in ("dash", "bash", "busybox sh") if shutil.which(shell.split()[0])]
-WAYS = [f"{shell}{way}" for shell in SHELLS for way in ("", ", no dd")]
+BARE = ("dash, bare", "bash, bare", "dash, bare, no dd", "busybox sh, applets, no stat")
+"""Ways whose host has only the tools of POSIX, or those of busybox without its stat."""
+WAYS = [f"{shell}{way}" for shell in SHELLS for way in ("", ", no dd")] + [*BARE]
 ROUND_SECONDS = 30.0
 
 
@@ -36,9 +39,13 @@ class Follower:
     """Runs the script and applies its frames, as a link does, without the network."""
 
     def __init__(self, folder: Path, way: str, *, tools: Path | None = None) -> None:
-        self._path = os.environ["PATH"] if tools is None else f"{tools}:{os.environ['PATH']}"
+        self.shell, *host = way.split(", ")
+        self.without_dd = "no dd" in host
+        kind = next((kind for kind in KINDS if kind in host), None)
+        path = str(bare_tools(folder.parent, kind)) if kind else os.environ["PATH"]
+        self._path = path if tools is None else f"{tools}:{path}"
+        self._shell = shutil.which(self.shell.split()[0]) or ""
         self.plan = FollowPlan(streams=(("bench", f"{folder}/*.log"),))
-        self.shell, _, self.without = way.partition(", ")
         self.positions = Positions(1, self.plan, {})
         self.data: dict[tuple[str, int], bytearray] = defaultdict(bytearray)
         self.lost: list[tuple[str, int]] = []
@@ -46,13 +53,14 @@ class Follower:
         self.start()
 
     def start(self) -> None:
-        command = follow_command(SETTINGS, self.plan, self.positions.known(64), shell=self.shell)
-        if self.without:
+        shell = " ".join([self._shell, *self.shell.split()[1:]])
+        command = follow_command(SETTINGS, self.plan, self.positions.known(64), shell=shell)
+        if self.without_dd:
             assert "then dd=yes" in command
             command = command.replace("then dd=yes", "then dd=")
         self.parser = FrameParser(length_limit=SETTINGS.chunk_bytes + REPEATED_BYTES)
         self.process = subprocess.Popen(
-            ["sh", "-c", command],
+            ["/bin/sh", "-c", command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -263,11 +271,11 @@ def test_every_byte_of_every_life_is_stored_once(
         written.check(follower)
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_files_rotated_away_unseen_are_read_in_their_order(tmp_path: Path, shell: str) -> None:
+@pytest.mark.parametrize("way", [*SHELLS, *BARE])
+def test_files_rotated_away_unseen_are_read_in_their_order(tmp_path: Path, way: str) -> None:
     log = tmp_path / "a.log"
     log.write_bytes(b"one\n")
-    follower = Follower(tmp_path, shell)
+    follower = Follower(tmp_path, way)
     try:
         follower.settle()
         follower.signal(signal.SIGSTOP)
@@ -285,10 +293,11 @@ def test_files_rotated_away_unseen_are_read_in_their_order(tmp_path: Path, shell
         follower.stop()
 
 
-def test_a_file_that_is_removed_at_once_is_still_read_to_its_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["dash", *BARE])
+def test_a_file_that_is_removed_at_once_is_still_read_to_its_end(tmp_path: Path, way: str) -> None:
     log = tmp_path / "a.log"
     log.write_bytes(b"one\n")
-    follower = Follower(tmp_path, "dash")
+    follower = Follower(tmp_path, way)
     try:
         follower.settle()
         follower.signal(signal.SIGSTOP)
@@ -305,10 +314,11 @@ def test_a_file_that_is_removed_at_once_is_still_read_to_its_end(tmp_path: Path)
         follower.stop()
 
 
-def test_what_cannot_be_had_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["dash", *BARE])
+def test_what_cannot_be_had_is_said(tmp_path: Path, way: str) -> None:
     log = tmp_path / "a.log"
     log.write_bytes(b"one\n")
-    follower = Follower(tmp_path, "dash")
+    follower = Follower(tmp_path, way)
     try:
         follower.settle()
         log.rename(tmp_path / "kept")  # so that its number is not given to the next file
@@ -350,19 +360,21 @@ def test_files_compressed_unseen_are_said_one_by_one(tmp_path: Path) -> None:
 
 
 class Traps:
-    """A `stat` that changes the files just after it listed them, one trap after each listing."""
+    """A `stat` or `ls` that changes the files just after it listed them, one trap a listing."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, way: str) -> None:
         self.tools = folder / "tools"
         self._traps = folder / "traps"
         self._laid = folder / "laid"
         self.tools.mkdir()
         (folder / "sprung").mkdir()
-        real = shutil.which("stat")
-        tool = self.tools / "stat"
+        name = "ls" if way in BARE else "stat"
+        real = f"{shutil.which('busybox')} {name}" if "applets" in way else shutil.which(name)
+        tool = self.tools / name
         tool.write_text(
             f'#!/bin/sh\n{real} "$@"\nstatus=$?\n'
-            "case $* in *' %h '*)\n"
+            "case $* in *.log.* | *.log-* | */a.log*/a.log*) ;; *.log*)\n"
+            f"  PATH={shlex.quote(os.environ['PATH'])}\n"
             f"  for trap in {shlex.quote(str(self._laid))}/*; do\n"
             f'    mv "$trap" {shlex.quote(str(folder / "sprung"))} 2>/dev/null || break\n'
             f"    cd {shlex.quote(str(folder / 'logs'))} || break\n"
@@ -437,7 +449,7 @@ def test_what_changes_between_a_listing_and_the_read_is_read_or_said_to_be_lost(
     folder.mkdir()
     log = folder / "a.log"
     log.write_bytes(b"one")
-    traps = Traps(tmp_path)
+    traps = Traps(tmp_path, way)
     follower = Follower(folder, way, tools=traps.tools)
     try:
         follower.settle()
@@ -455,9 +467,10 @@ def test_what_changes_between_a_listing_and_the_read_is_read_or_said_to_be_lost(
         follower.stop()
 
 
-def test_more_files_than_descriptors_are_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["dash", *BARE])
+def test_more_files_than_descriptors_are_followed(tmp_path: Path, way: str) -> None:
     logs = [tmp_path / f"{number}.log" for number in range(12)]
-    follower = Follower(tmp_path, "dash")
+    follower = Follower(tmp_path, way)
     try:
         for turn in range(3):
             for log in logs:
@@ -517,3 +530,32 @@ def test_a_steady_writer_with_rotations_loses_nothing(tmp_path: Path, way: str) 
     finally:
         follower.stop()
         writer.join()
+
+
+@pytest.mark.parametrize("way", ["dash", *BARE])
+def test_a_number_given_to_another_file_is_no_excuse(tmp_path: Path, way: str) -> None:
+    """The bytes before the offset tell the file apart, whatever it is called by."""
+    log = tmp_path / "a.log"
+    log.write_bytes(b"one\n" * 50)
+    follower = Follower(tmp_path, way)
+    try:
+        follower.settle()
+        follower.stop()
+        log.write_bytes(b"two\n" * 50)  # the same number, size and, in minutes, time
+        with (tmp_path / "b\n.log").open("wb") as file, (tmp_path / " b  c.log").open("wb") as odd:
+            file.write(b"of a name that no line can tell")
+            odd.write(b"odd")
+        follower.start()
+        follower.settle()
+        log.write_bytes(b"six\n" * 50)
+        end = time.monotonic() + ROUND_SECONDS
+        while follower.data[str(log), 3] != b"six\n" * 50:
+            assert time.monotonic() < end, "it does not notice"
+            follower.read()
+        assert follower.data[str(log), 1] == b"one\n" * 50
+        assert follower.data[str(log), 2] == b"two\n" * 50
+        assert follower.data[str(tmp_path / " b  c.log"), 1] == b"odd"
+        assert len(follower.positions.positions) == 2
+        assert follower.parser.refused == 0
+    finally:
+        follower.stop()

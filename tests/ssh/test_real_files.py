@@ -1,16 +1,20 @@
 """What log files go through on a real host, done by its own tools, and what stays there after."""
 
 import subprocess
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from bare_tools import KINDS, bare_tools
 from fleetui.domain.host import SshState
+from fleetui.reading.probe_output import parse_probe
 from fleetui.ssh.link import HostLink
+from fleetui.ssh.older import OlderBytesError, read_older
 from fleetui.ssh.settings import FollowPlan
 from link_stage import linked, quick, until
-from openssh import Sshd, processes_with
+from openssh import Sshd, processes_with, serving
 
 
 @pytest.fixture
@@ -66,6 +70,54 @@ async def test_a_life_of_log_files(sshd: Sshd, plan: FollowPlan, tmp_path: Path)
     assert names(tmp_path) == {
         "a.log", "a.log.1", "a.log.2", "sparse.log", "binary.log", "line.log", "sshd",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_host_with_few_tools(tmp_path: Path, kind: str) -> None:
+    """No `stat` there, no `nvidia-smi`: logs are whole, and what cannot be known is a fact."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = folder / "a.log"
+    plan = FollowPlan(streams=(("bench", f"{folder}/*.log"),), probe_paths=(str(log),))
+    home = tmp_path / "sshd" / "session_home"
+    few = f"SetEnv PATH={bare_tools(tmp_path, kind)} HOME={home}"
+    with serving(tmp_path / "sshd", options=(few,)) as sshd:
+        async with linked(sshd, plan) as (link, sink):
+            log.write_bytes(b"first\n")
+            await until(lambda: sink.text(log) == b"first\n", "the first life")
+            shell("mv a.log a.log.1; echo last words >> a.log.1; echo second > a.log", folder)
+            await until(lambda: sink.text(log, 2) == b"second\n", "the life after mv")
+            assert sink.text(log) == b"first\nlast words\n"
+
+            shell("echo SECOND > a.log", folder)
+            await until(lambda: sink.text(log, 3) == b"SECOND\n", "other bytes, as many")
+
+            sshd.stop()
+            await until(lambda: sink.seen(SshState.LOST), "the loss")
+            shell("echo unseen >> a.log; mv a.log a.log.2; echo fourth > a.log", folder)
+            sshd.start()
+            await until(lambda: sink.text(log, 4) == b"fourth\n", "the life begun meanwhile")
+            assert sink.text(log, 3) == b"SECOND\nunseen\n"
+            assert not sink.losses
+
+            position = sink.positions[str(log)]
+            assert link._connection is not None
+            older = await read_older(link._connection, str(log), position.file_identity, 1, 4, 30.0)
+            assert older == b"ourt"
+            with pytest.raises(OlderBytesError, match="another file"):
+                await read_older(link._connection, str(log), "1:2:0", 1, 4, 30.0)
+
+            seen = len(sink.probes)
+            await until(lambda: len(sink.probes) > seen + 1, "another look")
+            look = parse_probe(sink.probes[-1], time.time())
+            assert look.files is not None
+            (state,) = look.files
+            assert state.size == len(b"fourth\n")
+            assert state.modified_at is not None
+            assert 0 <= log.stat().st_mtime - state.modified_at < 60
+            assert "not found" in look.errors["nvidia-smi"]
+            assert look.processes
+    assert names(folder) == {"a.log", "a.log.1", "a.log.2"}
 
 
 async def close(link: HostLink, sshd: Sshd) -> None:
