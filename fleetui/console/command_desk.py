@@ -41,8 +41,11 @@ class CommandDesk:
         self._over: FleetUIScreen | None = None
         """The screen that the command line was opened over."""
 
-    def open(self, *, acts_only: bool = False, text: str = "") -> None:
-        """Open it on the actions of this screen, or on those that act; `text` is typed already."""
+    def open(self, *, acts_only: bool = False, text: str = "", notice: str = "") -> None:
+        """Open it on the actions of this screen, or on those that act.
+
+        `text` is typed already, and `notice` says what was wrong with it.
+        """
         from fleetui.console.modals.command import CommandLine  # noqa: PLC0415 - on demand only
 
         screen = self._app.screen
@@ -59,7 +62,9 @@ class CommandDesk:
         self._over = screen
         if isinstance(screen, TargetActs):
             screen.held = screen.targets()
-        line = CommandLine(offered, self._argument_values, self._app.glyphs, text=text)
+        line = CommandLine(
+            offered, self._argument_values, self._app.glyphs, text=text, notice=notice
+        )
         self._app.push_screen(line, self._run)
 
     def _argument_values(self, kind: str, begun: str) -> list[str]:

@@ -181,8 +181,7 @@ class IntentDesk:
         try:
             parse_command(text)
         except CommandRefusedError as error:
-            self._app.say(f"not run: {error}", severity="error")
-            self._app.commands.open(text=f"run {text}")
+            self._app.commands.open(text=f"run {text}", notice=f"not run: {error}")
             return
         if text in self.ran:
             self.ran.remove(text)

@@ -14,6 +14,7 @@ from fleetui.reading.status import is_running
 from fleetui.store.interface import LogMissing
 
 SHOWN_JOBS = 4
+_WORTH_SECONDS = 60.0
 _BENCHMARK = frozenset(
     {Stage.DAEMON_START, Stage.WARMUP, Stage.DAEMON_RESTART, Stage.BENCH, Stage.RUNNING}
 )
@@ -111,19 +112,27 @@ def _spent(row: FleetRow, subject: Subject | None, now: float) -> list[str]:
 def _in_flight(verb: Verb, row: FleetRow, subject: Subject | None) -> list[str]:
     """Say how far what it is at has come."""
     status = subject.reading.status if subject and subject.reading else None
+    progress = subject.reading.progress if subject and subject.reading else None
     jobs = [job for job in status.pipelines if is_running(job, status)] if status else []
     shares = [job.partitions_done / job.total_partitions for job in jobs if job.total_partitions]
+    if not jobs and progress is not None and progress.unit == "partitions":
+        shares = [part.done / part.total for part in progress.parts if part.total]
+    count = len(jobs) or len(shares)
     fate = "waited for" if verb is Verb.DRAIN_DESTROY else "lost"
-    if jobs:
+    lines = []
+    if count:
         done = " ".join(figures.percent(share) for share in shares[:SHOWN_JOBS])
-        proofs = f"{len(jobs)} proof{'s' if len(jobs) > 1 else ''} in flight, {fate}"
-        return [f"{proofs}: {done} done" if done else proofs]
-    if row.progress_fraction is not None:
+        more = " ..." if len(shares) > SHOWN_JOBS else ""
+        proofs = f"{count} proof{'s' if count > 1 else ''} in flight, {fate}"
+        lines.append(f"{proofs}: {done}{more} done" if done else proofs)
+    elif row.progress_fraction is not None:
         what = f" ({row.progress_text})" if row.progress_text else ""
-        return [f"in flight, {fate}: {figures.percent(row.progress_fraction)} done{what}"]
-    if row.stage is Stage.RUNNING:
-        return [f"a proof in flight is {fate}"]
-    return []
+        lines.append(f"in flight, {fate}: {figures.percent(row.progress_fraction)} done{what}")
+    elif row.stage is Stage.RUNNING:
+        lines.append(f"a proof in flight is {fate}")
+    if not verb.ends_work:
+        lines.append("the parameters stay on its disk")
+    return lines
 
 
 def _again(verb: Verb, subject: Subject | None, now: float) -> str:
@@ -132,7 +141,7 @@ def _again(verb: Verb, subject: Subject | None, now: float) -> str:
     words = f"; {who} downloads the parameters again"
     spans = subject.reading.spans if subject and subject.reading else ()
     took = sum(_seconds(span, now) for span in spans if span.stage is Stage.PARAM_FETCH)
-    return f"{words} ({figures.duration(took)} here)" if took else words
+    return f"{words} ({figures.duration(took)} here)" if took >= _WORTH_SECONDS else words
 
 
 def _seconds(span: StageSpan, now: float) -> float:

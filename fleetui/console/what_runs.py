@@ -29,8 +29,7 @@ def what_runs(verb: Verb, target: str, argument: str, script: str) -> str:
             return f"PUT /api/v0/instances/{target}/ (vastai label instance {target} {argument!r})"
         case Verb.RESTART_DAEMON | Verb.RESTART_BENCHMARK:
             lines = len(script.splitlines())
-            seen = f" of {lines} lines: v shows it" if lines else ""
-            return f"sh over SSH, the profile's script{seen}"
+            return "sh over SSH, the profile's script" + (f" of {lines} lines" if lines else "")
         case _:
             return ON_NO_HOST[verb]
 

@@ -11,12 +11,13 @@ from textual.widgets import Input
 
 from fleetui.console.action import Action, key_word
 from fleetui.console.commands import Candidate, Values, candidates
-from fleetui.console.fitting import fit
+from fleetui.console.fitting import fit, wrap
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
 
 SHOWN = 12
+TEXT_CELLS = 30
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -37,13 +38,21 @@ class CommandLine(ModalScreen[Command | None]):
     ]
 
     def __init__(
-        self, actions: Sequence[Action], values: Values, glyphs: Glyphs, *, text: str = ""
+        self,
+        actions: Sequence[Action],
+        values: Values,
+        glyphs: Glyphs,
+        *,
+        text: str = "",
+        notice: str = "",
     ) -> None:
+        """Open with `text` typed already and, until it is changed, `notice`: what was wrong."""
         super().__init__(classes="command")
         self._actions = actions
         self._values = values
         self._glyphs = glyphs
         self._text = text
+        self._notice = notice
         self._found: list[Candidate] = []
         self._place = 0
 
@@ -77,13 +86,16 @@ class CommandLine(ModalScreen[Command | None]):
         self._look()
 
     def _look(self) -> None:
+        if self.text != self._text:
+            self._notice = ""
         self._found = candidates(self.text, self._actions, self._values)
         self._place = 0
         self._draw()
 
     def _draw(self) -> None:
         view = self.query_one(LinesView)
-        view.styles.height = min(max(len(self._found), 1), SHOWN)
+        notice = wrap(self._glyphs.plain(self._notice), view.inner_width) if self._notice else []
+        view.styles.height = min(max(len(self._found), 1), SHOWN) + len(notice)
         lines: list[list[Piece]] = []
         for candidate in self._found:
             action = candidate.action
@@ -92,12 +104,17 @@ class CommandLine(ModalScreen[Command | None]):
             )
             more = " …" if action.argument and not candidate.argument else ""
             tone = "warn bold" if action.dangerous else "strong"
+            if candidate.argument and len(candidate.text) > TEXT_CELLS:
+                lines.append([(self._glyphs.plain(candidate.text), tone)])
+                continue
             lines.append([
-                (fit(self._glyphs.plain(candidate.text + more), 30), tone),
+                (fit(self._glyphs.plain(candidate.text + more), TEXT_CELLS), tone),
                 (fit(keys, 12), "key"), (self._glyphs.plain(action.title), "dim"),
             ])  # fmt: skip
-        view.show(lines or [[("no such command", "warn")]])
-        view.set_cursor(self._place if lines else None)
+        found = bool(lines)
+        lines = lines or [[("no such command", "warn")]]
+        view.show([*([(text, "bad bold")] for text in notice), *lines])
+        view.set_cursor(self._place + len(notice) if found else None)
 
     def action_step(self, step: int) -> None:
         """Move among the lines."""

@@ -42,9 +42,11 @@ class ReadingView(ModalScreen[None]):
             [(self._glyphs.plain(self._title), "title bold"), ("   esc closes", "dim")], [],
         ]  # fmt: skip
         for line in self._lines:
-            parts = wrap(self._glyphs.plain(line), width) or [""]
-            tone = "dim" if line.lstrip().startswith("#") else "text"
-            lines += [[(part, tone)] for part in parts]
+            text = line.lstrip()
+            indent = " " * min(len(line) - len(text), width // 2)
+            tone = "dim" if text.startswith("#") else "text"
+            parts = wrap(self._glyphs.plain(text), width - len(indent)) or [""]
+            lines += [[(indent + part, tone)] for part in parts]
         view.show(lines)
 
     def on_lines_view_leave(self) -> None:

@@ -107,7 +107,9 @@ class FleetUIScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         """Draw what changed meanwhile."""
         if self.is_laid_out:
-            self.fleet_changed(set(self.console_app.state.rows))
+            # Also those that went meanwhile.
+            shown = self.console_app.fleet_screen.table.order
+            self.fleet_changed({*self.console_app.state.rows, *shown})
         self.console_app.wake()
 
     def on_resize(self) -> None:
