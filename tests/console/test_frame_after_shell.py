@@ -9,9 +9,11 @@ from rich.cells import cell_len
 
 from openssh import serving
 from pty_child import PtyChild
+from terminal import wait_until
 
 SUPPORT = Path(__file__).parents[1] / "support"
 WIDTH, HEIGHT = 120, 40
+WHOLE = {(x, y) for y in range(HEIGHT) for x in range(WIDTH)}
 ENTERED = b"\x1b[?1049h"
 _PIECE = re.compile(
     r"\x1b\[(\d+);(\d+)H|\x1b\[H|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[^A-Za-z]*[A-Za-z]|(\r?\n)|(\r)|([^\x1b])"
@@ -63,10 +65,11 @@ def test_the_first_frames_after_a_shell_assume_nothing_of_the_screen(child: PtyC
         child.write(b"clear; echo in-$((40+2))-shell\n")
         child.read_until(b"in-42-shell")
         child.write(b"exit\n")
-        output = child.read_until(ENTERED).rpartition(ENTERED)[2]
+        output = [child.read_until(ENTERED).rpartition(ENTERED)[2]]
         # A terminal that forgot the screen meanwhile must be able to show all of it.
-        whole = {(x, y) for y in range(HEIGHT) for x in range(WIDTH)}
-        while not whole <= cells_written(output):
-            more = child.read_until(b"\x1b[", 30.0)
-            output += more
-        child.read(0.5)
+
+        def is_whole(output: list[bytes] = output) -> bool:
+            output.append(child.read(0.2))
+            return cells_written(b"".join(output)) >= WHOLE
+
+        wait_until(is_whole, "every cell of the screen is written")
