@@ -34,6 +34,9 @@ max_dollars_per_hour = 10000.0
 image = "curiostorage/cuzk-worker:latest"
 label = "demo"
 max_dollars_per_proof = 0.008
+
+[policy.gpu_idle]
+mode = "ask"
 """
 
 
