@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from fleetui.console.screens.base import FleetUIScreen
+from fleetui.console.terminal import has_terminal
 from fleetui.domain.policy import open_proposals
 from fleetui.domain.quiet import quiet_instances
 from fleetui.domain.text import sanitise
@@ -91,7 +92,8 @@ class StoreLoops:
 
     async def _heartbeat(self) -> None:
         app, state = self._app, self._app.state
-        while True:
+        watches_terminal = not app.is_headless and has_terminal()
+        while not watches_terminal or has_terminal():
             try:
                 async with asyncio.timeout(STORE_DEADLINE_SECONDS):
                     until = state.now() + HEARTBEAT_LIFE_SECONDS * state.speed
@@ -106,6 +108,7 @@ class StoreLoops:
             except Exception as error:  # noqa: BLE001 - the same
                 self._trouble(error)
             await asyncio.sleep(HEARTBEAT_SECONDS)
+        app.exit(return_code=1)
 
     def _tell(self, changed: set[int]) -> None:
         screen = self._app.screen

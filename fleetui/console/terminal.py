@@ -1,5 +1,7 @@
 """The terminal's settings, made before textual is imported (it reads them at import)."""
 
+import os
+import sys
 from collections.abc import Mapping, MutableMapping
 
 
@@ -36,3 +38,15 @@ def mouse_wanted(environ: Mapping[str, str]) -> bool:
     """Mouse reports cost uplink and take text selection away: off over SSH unless asked for."""
     asked = environ.get("FLEETUI_MOUSE", "")
     return asked not in {"0", "no", "off"} if asked else not over_ssh(environ)
+
+
+def has_terminal() -> bool:
+    """Tell whether keys come from a terminal that is still there.
+
+    One that hung up is none any more. Whoever is not of its session hears nothing of that, and
+    textual then asks a dead descriptor for keys without end.
+    """
+    try:
+        return sys.__stdin__ is not None and os.isatty(sys.__stdin__.fileno())
+    except (OSError, ValueError):
+        return False

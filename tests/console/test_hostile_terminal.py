@@ -61,6 +61,12 @@ def test_no_byte_outside_the_allow_list_reaches_the_terminal(child: PtyChild) ->
     assert len(text) > 20_000
 
 
+def test_a_terminal_that_hangs_up_unheard_ends_the_console(child: PtyChild) -> None:
+    child.read_until(b"proofs/h")
+    child.hang_up()
+    assert child.ended
+
+
 def plain(seen: bytes) -> str:
     """Return the end of what was drawn, without its sequences."""
     return ALLOWED.sub(b" ", seen)[-4000:].decode("utf-8", "replace")

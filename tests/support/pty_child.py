@@ -88,9 +88,16 @@ class PtyChild:
             self.read(0.05)
         return self._process.wait(timeout=1)
 
+    def hang_up(self) -> int:
+        """Take the terminal away without a word; returns the exit status."""
+        os.close(self._master)
+        self._master = -1
+        return self._process.wait(timeout=60)
+
     def end(self) -> None:
         """End it, whatever it does."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-        os.close(self._master)
+        if self._master >= 0:
+            os.close(self._master)
