@@ -339,6 +339,12 @@ class FleetApp(PlacesApp, OrderedKeysApp, DiffOutputApp):
         """Take back what is pending, else what waits for a collector."""
         self.acts.take_back()
 
+    def action_plain(self) -> None:
+        """Leave the screen and print its text, for whoever selects with the terminal."""
+        screen = self.screen
+        if isinstance(screen, FleetUIScreen):
+            self.shell.show_plain(screen.plain())
+
     def action_redraw(self) -> None:
         """Draw everything anew, whatever the terminal shows now."""
         self.forget_frame()

@@ -151,6 +151,19 @@ async def _try_addresses(target: ShellTarget, settings: ShellSettings, folder: P
     return status
 
 
+async def print_until_key(text: str) -> None:
+    """Print a text on this process's terminal and wait for a key; the terminal must be free."""
+    script = (
+        'cat; printf "\\n%s\\n" "-- any key returns --"; exec </dev/tty;'
+        " before=$(stty -g); stty -icanon -echo -isig; dd bs=1 count=1 >/dev/null 2>&1;"
+        ' stty "$before"'
+    )
+    process = await asyncio.create_subprocess_exec(
+        "sh", "-c", script, stdin=asyncio.subprocess.PIPE
+    )
+    await process.communicate(text.encode())
+
+
 async def _say(words: str, *, wait: bool = False) -> None:
     script = 'printf "\\n%s\\n" "$1"' + ("; read -r _" if wait else "")
     process = await asyncio.create_subprocess_exec("sh", "-c", script, "sh", words)

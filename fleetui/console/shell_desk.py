@@ -14,6 +14,7 @@ from fleetui.console.shell import (
     ShellSettings,
     ShellTarget,
     copyable_command,
+    print_until_key,
     run_shell,
     shell_target,
 )
@@ -56,6 +57,22 @@ class ShellDesk:
         self._app.say(
             f"shell on {instance_id} ended" + (f" with status {status}" if status else "")
         )
+
+    def show_plain(self, text: str) -> None:
+        """Lend the terminal to a text, for the terminal's own selection, until a key."""
+        self._app.work(self._show_plain(text), "plain text", "shell")
+
+    async def _show_plain(self, text: str) -> None:
+        try:
+            with self._app.suspend():
+                self._app.lent = True
+                await print_until_key(text)
+        except SuspendNotSupported:
+            self._app.say("this terminal cannot be lent to a text", severity="error")
+            return
+        finally:
+            self._app.lent = False
+            self._app.action_redraw()
 
     async def _shell_target(self, instance_id: int) -> ShellTarget:
         try:

@@ -315,7 +315,7 @@ def test_dangerous_actions_need_no_chord_and_are_never_read_only() -> None:
         if action.command_only:
             continue
         # Chords are aliases only, but for what a plain key does as well.
-        spare = action.id in {"app.redraw", "app.no_act", "log.previous_stream"}
+        spare = action.id in {"app.plain", "app.no_act", "log.previous_stream"}
         half = action.id in {"log.half_left", "log.half_right"}
         assert spare or half or any("+" not in key for key in action.keys)
         assert key_word(action.keys[0])

@@ -47,8 +47,12 @@ class FleetUIScreen(Screen[None]):
 
     def saved(self) -> tuple[str, str]:
         """Return a file name and the text that saving this screen writes."""
+        return "screen.txt", self.plain() + "\n"
+
+    def plain(self) -> str:
+        """Return what is shown as plain text."""
         strips = self._compositor.render_strips()
-        return "screen.txt", "\n".join(strip.text.rstrip() for strip in strips) + "\n"
+        return "\n".join(strip.text.rstrip() for strip in strips)
 
     def look_again(self) -> None:
         """The operator asks for what is newest: forget what was looked up once."""

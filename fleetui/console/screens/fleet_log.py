@@ -71,6 +71,10 @@ class FleetLog(FleetParts):
             return self.log_pane.saved()
         return super().saved()
 
+    def plain(self) -> str:
+        """The screen, or the visible lines of the log when it has the focus."""
+        return self.log_pane.plain() if self.in_log else super().plain()
+
     def on_log_pane_said(self, event: "LogPane.Said") -> None:
         """Pass a word of the pane on."""
         self.console_app.say(event.text)

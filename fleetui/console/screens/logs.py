@@ -136,6 +136,10 @@ class LogsScreen(FleetUIScreen):
         """The loaded lines."""
         return self.pane.saved()
 
+    def plain(self) -> str:
+        """The visible lines, whole."""
+        return self.pane.plain()
+
     def look_changed(self) -> None:
         """Draw everything in the new colours."""
         self.pane.view.forget()

@@ -56,8 +56,11 @@ class LogLooks(LogPaneParts):
 
     def action_copy_screen(self) -> None:
         """Copy the visible lines."""
-        lines = [self.view.text_of(number) for number in self.view.visible_lines]
-        self.post_message(self.Copy("\n".join(lines)))
+        self.post_message(self.Copy(self.plain()))
+
+    def plain(self) -> str:
+        """Return the visible lines, each whole, without gutters."""
+        return "\n".join(self.view.text_of(number) for number in self.view.visible_lines)
 
     def saved(self) -> tuple[str, str]:
         """Return a file name and the loaded lines as they are drawn."""
