@@ -26,6 +26,14 @@ fail() {
     exit "$1"
 }
 
+# Whoever cannot see the old process, or could not start the new one, must not begin.
+need_tools() {
+    ps -eo stat=,pid=,comm=,args= >/dev/null 2>&1 || fail 3 "the ps of this host cannot list processes"
+    for tool in grep tr tail head readlink setsid nohup env sleep; do
+        command -v "$tool" >/dev/null 2>&1 || fail 3 "this host has no $tool"
+    done
+}
+
 # End all processes that the function of this name lists: SIGTERM, then SIGKILL.
 end_all() {
     signal=TERM

@@ -34,6 +34,7 @@ benchmarks() {
     clients
 }
 
+need_tools
 old=
 for pid in $(scripts_named benchmark.sh); do
     old=$pid

@@ -5,6 +5,7 @@
 # Exit status: 0 ok, 3 nothing to restart, 4 old one will not end, 5 port stays taken,
 # 6 new one did not stay.
 
+need_tools
 old=
 for pid in $(daemons); do
     old=$pid

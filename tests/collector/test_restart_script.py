@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_tools import KINDS, bare_tools
 from fleetui.collector.script_words import words_of
 from fleetui.profiles.loader import load
 from terminal import alive, wait_until
@@ -56,9 +57,14 @@ class Bench:
         wait_until(lambda: comm(process.pid) == self.name, "the daemon runs")
         return process
 
-    def run_script(self) -> tuple[int, dict[str, str]]:
+    def run_script(self, path: str = os.environ["PATH"]) -> tuple[int, dict[str, str]]:
         done = subprocess.run(
-            ["sh", "-c", self.script], capture_output=True, text=True, timeout=90, check=False
+            ["/bin/sh", "-c", self.script],
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+            env=os.environ | {"PATH": path},
         )
         words = words_of(done.stdout)
         if "new_pid" in words:
@@ -131,3 +137,16 @@ def test_says_why_when_the_new_daemon_does_not_stay(bench: Bench) -> None:
     assert words["log"] == str(bench.folder / "cuzk.log")
     assert bench.name in words["last_line"]
     assert words["result"] == "failed"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_host_that_could_not_start_it_again_keeps_its_daemon(bench: Bench, kind: str) -> None:
+    daemon = bench.start()
+    try:
+        status, words = bench.run_script(str(bare_tools(bench.folder, kind)))
+        assert (status, words["result"]) == (3, "failed")
+        assert "this host" in words["reason"]
+        assert daemon.poll() is None
+    finally:
+        daemon.kill()
+        daemon.wait(30)
