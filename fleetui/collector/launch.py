@@ -21,7 +21,8 @@ from fleetui.vast.keys import find_keys
 
 log = logging.getLogger(__name__)
 
-READY_DEADLINE_SECONDS = 20.0
+READY_DEADLINE_SECONDS = 45.0
+"""The end of one that cannot start shows at once; one that lives may have a store to mend."""
 LOOK_SECONDS = 0.1
 LAST_WORDS = 5
 _DETACH = 'log=$1; shift; "$@" >>"$log" 2>&1 </dev/null & echo $!'

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 COLLECTOR_GONE_SECONDS = 5.0
 """So long nobody must hold the lease before this console starts a collector."""
-COLLECTOR_STARTS_SECONDS = 20.0
+COLLECTOR_STARTS_SECONDS = 45.0
 """So long a collector that was started may take to say its first word."""
 COLLECTOR_AGAIN_SECONDS = 60.0
 """Pause between two tries to start one."""
@@ -60,7 +60,7 @@ class CollectorWatch:
         self._app.work(self._try(self._start), "collector", "collector")
 
     async def _try(self, start: Callable[[], Awaitable[str]]) -> None:
-        self._app.say("no collector runs: starting one")
+        self._app.say("starting a collector")
         trouble = await start()
         if not trouble:
             self._app.say("a collector runs")

@@ -253,8 +253,12 @@ async def test_killed_collector_loses_and_doubles_nothing(fleet: Simulated, tmp_
     async with collecting(settings) as run:
         for instance in await some_running(run, 2):
             await run.until(partial(logs_equal, run, fleet, instance), "equal logs")
-        row = next(row for row in await rows(run) if row.ssh is SshState.CONNECTED)
-        assert row.stage != "loading"
+
+        async def staged() -> list[FleetRow]:
+            found = [row for row in await rows(run) if row.ssh is SshState.CONNECTED]
+            return [row for row in found if row.stage != "loading"]
+
+        await run.until(staged, "a stage that the stored logs tell")
 
 
 async def stored_more(path: Path, clock: Clock) -> None:

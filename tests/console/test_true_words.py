@@ -1,3 +1,5 @@
+import asyncio
+
 import msgspec
 
 from console_pilot import NOW, StillClock, console
@@ -30,13 +32,20 @@ async def test_a_frozen_screen_raises_no_alarm_about_a_living_collector() -> Non
 
 
 async def test_a_collector_that_is_being_started_is_not_missed() -> None:
+    ready = asyncio.Event()
+
     async def start() -> str:
+        await ready.wait()
         return ""
 
     store = build(24, now=NOW)
     store.lease_held = False
     async with console(store, start_collector=start) as run:
+        await run.shows("starting a collector")
         await run.shows("collector starting")
+        assert "no collector" not in run.text
+        ready.set()
+        await run.shows("a collector runs")
         assert "no collector" not in run.text
 
 
