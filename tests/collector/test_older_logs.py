@@ -15,7 +15,7 @@ async def test_a_viewer_may_ask_for_what_was_left_out(tmp_path: Path) -> None:
     async with simulated(tmp_path, hosts=3, speed=1.0, plan=[("running", 420.0)]) as fleet:
         settings = fleet.settings(tmp_path)
         ssh = replace(settings.ssh, first_sight_bytes=FIRST_SIGHT)
-        async with collecting(settings, ssh=ssh, lease_ttl_seconds=60.0) as run:
+        async with collecting(settings, ssh=ssh) as run:
             (instance, *_) = await some_running(run)
 
             async def left_out() -> StreamPosition | None:

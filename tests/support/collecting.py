@@ -69,7 +69,7 @@ class Simulated:
             holder=f"test-{uuid.uuid4().hex[:8]}",
             walk_interval_seconds=0.5,
             api_pace=0.02,
-            lease_ttl_seconds=3.0,
+            lease_ttl_seconds=60.0,
             tick_seconds=0.1,
             verify_deadline_seconds=20.0,
         )
