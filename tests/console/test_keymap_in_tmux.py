@@ -29,6 +29,7 @@ class Keys(App[None]):
 Keys().run()
 """
 NAMES = {
+    "exclamation_mark": "!", "minus": "-", "plus": "+", "equals_sign": "=",
     "question_mark": "?", "slash": "/", "comma": ",", "full_stop": ".", "escape": "Escape",
     "colon": ":", "ampersand": "&", "at": "@", "backslash": "\\", "left_curly_bracket": "{",
     "right_curly_bracket": "}", "left_square_bracket": "[", "right_square_bracket": "]",

@@ -1,5 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.segment import Segment
+from rich.style import Style
 
 from fleetui.console.line_filter import line_filter
 from fleetui.console.line_words import is_trouble
@@ -7,6 +9,7 @@ from fleetui.console.log_merge import ErrorsSource, MergedSource
 from fleetui.console.log_reading import readable
 from fleetui.console.log_ring import LogRing
 from fleetui.console.log_source import LogSource
+from fleetui.console.widgets.line_parts import window, without_time
 from fleetui.domain.stream import StreamId
 from memory_store import MemoryStore
 
@@ -116,6 +119,34 @@ async def test_a_filter_keeps_the_place_and_shows_only_what_passes() -> None:
     await source.set_keep(None, entry[1])
     number = source.ring.number_at(entry[1])
     assert source.ring.line(number) == entry[0]
+
+
+def test_a_gutter_of_times_takes_the_place_of_the_lines_own() -> None:
+    coloured = b"\x1b[2m2026-03-12T07:00:01.5Z\x1b[0m \x1b[32m INFO\x1b[0m x: y"
+    for raw, rest in (
+        (coloured, " INFO x: y"),
+        (b"2026-03-12T07:00:01Z ERROR bad", "ERROR bad"),
+        (b"ERROR bad", "ERROR bad"),
+        (b"2026-03-12T07:00:01Z", ""),
+        (b"", ""),
+    ):
+        assert "".join(text for text, _ in without_time(readable(raw))) == rest
+
+
+@given(
+    st.lists(st.text("ab é漢", min_size=1, max_size=8), max_size=6),
+    st.integers(0, 30),
+    st.integers(1, 20),
+)
+def test_a_window_of_a_line_is_as_wide_as_asked_for(
+    texts: list[str], left: int, width: int
+) -> None:
+    segments = [Segment(text) for text in texts]
+    shown = window(segments, left, width, Style())
+    assert sum(segment.cell_length for segment in shown) == width
+    if all(text.isascii() for text in texts):
+        whole = "".join(texts) + " " * (left + width)
+        assert "".join(segment.text for segment in shown) == whole[left : left + width]
 
 
 async def test_a_previous_life_is_read_on_into() -> None:

@@ -1,12 +1,26 @@
 """Segments of one log line: cut to a width, its matches in another colour. Pure."""
 
-from itertools import pairwise
+import re
+from itertools import dropwhile, pairwise
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from fleetui.console.line_filter import LineFilter
+from fleetui.console.palette import Piece
+
+_TIME = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*(?:Z|[+-]\d\d:?\d\d)?\s*")
+
+
+def without_time(pieces: list[Piece]) -> list[Piece]:
+    """Leave out the time that a line begins with: a gutter shows it."""
+    if not pieces or not (match := _TIME.match(pieces[0][0])):
+        return pieces
+    text, tone = pieces[0]
+    rest = [(text[match.end() :], tone), *pieces[1:]]
+    # The blank between time and level goes with the time, so that levels stand below each other.
+    return list(dropwhile(lambda piece: not piece[0].strip(), rest))
 
 
 def window(segments: list[Segment], left: int, width: int, blank: Style) -> list[Segment]:

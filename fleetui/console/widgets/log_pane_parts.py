@@ -123,7 +123,7 @@ class LogPaneParts(Vertical):
             return [(f" {self.title or 'log'}", "title")], []
         right = self._state(source)
         if file is None or file.shown is None:
-            count = f"{len(source.ring)} lines "
+            count = f"  {len(source.ring)} lines "
             return [(f" {self._glyphs.plain(self.title)} ", "strong")], [*right, (count, "dim")]
         shown = file.shown
         age = None if shown.last_byte_at is None else self._clock.now() - shown.last_byte_at

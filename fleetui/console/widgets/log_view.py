@@ -17,7 +17,7 @@ from fleetui.console.log_reading import readable
 from fleetui.console.log_ring import LogRing
 from fleetui.console.palette import Piece, paint_of
 from fleetui.console.sgr import pieces_of
-from fleetui.console.widgets.line_parts import highlighted, window
+from fleetui.console.widgets.line_parts import highlighted, window, without_time
 from fleetui.logs.timestamps import stamp_of
 
 CACHED_LINES = 600
@@ -329,6 +329,8 @@ class LogView(Widget, can_focus=True):
         ground = "here" if number == self.mark else ""
         trouble = is_trouble(line)
         pieces = self._body(line)
+        if self.times != "off" and not self.raw:
+            pieces = without_time(pieces)
         if trouble:
             pieces = [(text, "bad" if tone == "text" else tone) for text, tone in pieces]
         segments = paint.segments(pieces, ground)
