@@ -17,11 +17,11 @@ from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.console.widgets.prompt import PromptLine
 from fleetui.domain.expected_cost import History, Order, RankedOffer, in_order
+from fleetui.domain.intent import Verb
 from fleetui.domain.market import Market, MarketError
 from fleetui.domain.offer import Offer
 from fleetui.domain.offer_query import DEFAULT_QUERY, OfferQueryError, parse_offer_query
 from fleetui.domain.rental import RentalPlan, Template
-from fleetui.domain.role import Role
 from fleetui.domain.text import sanitise
 from fleetui.reports import deploy
 
@@ -200,8 +200,9 @@ class OffersScreen(ListScreen):
     def action_rent(self) -> None:
         """Rent the marked offers, else the selected one, by one of the owner's templates."""
         app, market, shown = self.console_app, self._market, self._shown
-        if app.read_only:
-            app.say("read-only: nothing is rented from here")
+        if not app.role.covers(Verb.DEPLOY.needs):
+            why = "read-only" if app.read_only else f"role {app.role}"
+            app.say(f"{why}: nothing is rented from here")
             return
         chosen = [item for item in shown if item.offer.offer_id in self._marked]
         chosen = chosen or shown[self._place : self._place + 1]
@@ -274,7 +275,7 @@ class OffersScreen(ListScreen):
                     (name, template),
                     clock=app.state.clock,
                     actor=str(app.actor),
-                    role=Role.OWNER,
+                    role=app.role,
                     reason="asked for in the console",
                 )
         except Exception as error:  # noqa: BLE001 - whatever it was, the operator must learn of it
