@@ -182,7 +182,7 @@ async def test_a_console_starts_a_collector_when_its_own_died(
     async with console(start_collector=starter([], calls)) as run:
         run.store.lease_held = False
         await run.until(
-            lambda: any("no collector runs" in note.text for note in run.app.notes.kept), "the word"
+            lambda: any("starting a coll" in note.text for note in run.app.notes.kept), "the word"
         )
         await run.until(lambda: calls, "a start")
         run.store.lease_held = True
