@@ -41,9 +41,7 @@ Line = int | Group
 """An instance's id, or the head of a group."""
 
 
-def arrange(
-    rows: Sequence[FleetRow], grouping: str, quiet: Mapping[int, Quiet]
-) -> list[Line]:
+def arrange(rows: Sequence[FleetRow], grouping: str, quiet: Mapping[int, Quiet]) -> list[Line]:
     """Return the lines for rows that are in order already; groups keep that order inside."""
     key = GROUPINGS.get(grouping)
     if key is None:
@@ -121,6 +119,8 @@ class Marks:
 
     def live(self, rows: Mapping[int, FleetRow], order: Sequence[int]) -> list[int]:
         """Return the marked instances that still exist, the visible ones first and in order."""
+        if not self.ids:
+            return []
         self.ids &= rows.keys()
         visible = [item for item in order if item in self.ids]
         return [*visible, *sorted(self.ids.difference(visible))]

@@ -6,9 +6,9 @@ import msgspec
 
 from fleetui.console import figures
 from fleetui.console.fitting import fit
-from fleetui.console.fleet_state import out_of_sight
 from fleetui.console.glyphs import SSH_WORDS, STAGE_TONES, STAGE_WORDS, Glyphs
 from fleetui.console.palette import Piece
+from fleetui.console.tally import out_of_sight
 from fleetui.domain.finding import Severity
 from fleetui.domain.finding_record import FindingState
 from fleetui.domain.host import SshState

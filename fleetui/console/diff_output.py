@@ -4,7 +4,9 @@ It stands on internals of the pinned textual version. Whatever does not look as 
 to textual's own output.
 """
 
+import asyncio
 import time
+from collections.abc import Mapping
 
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
@@ -12,6 +14,8 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.geometry import Region
 from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
 
 from fleetui.console.frame_diff import FrameDiff, StyleCodes
 
@@ -44,8 +48,63 @@ class DiffOutputApp(App[None]):
         """Write the next frame whole: the terminal may show something else."""
         if (frame := self._frame) is not None:
             frame.forget()
+        if self._flush_is_due and self.is_running:
+            # Lines that were painted and not yet sent are forgotten as well.
+            self.screen.refresh()
+
+    def paint_lines(self, widget: Widget, lines: Mapping[int, Strip]) -> bool:
+        """Show lines of a widget's content, by their place in it, without textual's compositor.
+
+        The compositor renders every widget that touches the bounds of what changed; this costs
+        the changed lines alone, and does not wait for its timer. They are sent once the handler
+        that painted them is done. False when they must be left to the compositor.
+        """
+        if not self._may_paint(widget):
+            return False
+        assert self._frame is not None  # noqa: S101 - `_may_paint` saw it
+        region, offset = widget.content_region, widget.content_offset
+        filters = widget.get_line_filters()
+        background = widget.background_colors[1] if filters else None
+        for y, strip in lines.items():
+            if y >= region.height or strip.cell_length > region.width:
+                return False
+            for line_filter in filters:
+                assert background is not None  # noqa: S101 - there is a filter
+                strip = strip.apply_filter(line_filter, background)  # noqa: PLW2901 - step by step
+            widget._styles_cache.set_dirty(Region(offset.x, offset.y + y, region.width, 1))  # noqa: SLF001 - what the compositor kept of the line is old
+            if not self._frame.put(region.x, region.y + y, [strip]):
+                return False
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            asyncio.get_running_loop().call_soon(self._flush_painted)
+        return True
+
+    def _may_paint(self, widget: Widget) -> bool:
+        screen = self.screen
+        return (
+            self._may_write()
+            and not self.lent
+            and self._frame is not None
+            and self._frame_size == (self.size.width, self.size.height)
+            and widget.screen is screen
+            and not widget._repaint_required  # noqa: SLF001 - all of it is due anyway
+            and not widget._scroll_required  # noqa: SLF001 - the same
+            and not screen._layout_required  # noqa: SLF001 - it may stand elsewhere soon
+            and not screen._scroll_required  # noqa: SLF001 - the same
+        )
+
+    def _flush_painted(self) -> None:
+        self._flush_is_due = False
+        if self._frame is None or self.lent or not self._may_write():
+            self.forget_frame()
+            self.screen.refresh()
+            return
+        sequence = self._take()
+        if sequence:
+            super()._display(self.screen, CellUpdate(sequence))
 
     _frame: FrameDiff | None = None
+    _flush_is_due = False
     _codes: StyleCodes | None = None
     _frame_size: tuple[int, int] | None = None
     _behind_since: float | None = None
@@ -115,9 +174,11 @@ class DiffOutputApp(App[None]):
             self.post_display_hook()
 
     def _may_diff(self, renderable: RenderableType | None) -> bool:
+        return isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._may_write()
+
+    def _may_write(self) -> bool:
         return (
             self.diff_output
-            and isinstance(renderable, LayoutUpdate | ChopsUpdate)
             and not self._batch_count
             and self._running
             and not self._closed
@@ -137,6 +198,11 @@ class DiffOutputApp(App[None]):
         assert self._codes is not None  # noqa: S101 - made with the frame
         if not _put(self._frame, update):
             return None
+        return self._take()
+
+    def _take(self) -> str:
+        """Return what to write now: nothing while the terminal is behind."""
+        assert self._frame is not None and self._codes is not None  # noqa: S101, PT018 - as above
         if self._behind_since is not None or self._backlog() >= self.BACKLOG:
             # The terminal is slow: frames join, and nothing here ever waits for it.
             self._frames_joined += 1
@@ -163,3 +229,9 @@ def _put(frame: FrameDiff, update: LayoutUpdate | ChopsUpdate) -> bool:
             if not frame.put(x, y, [part]):
                 return False
     return True
+
+
+def paint_lines(widget: Widget, lines: Mapping[int, Strip]) -> bool:
+    """Show lines of a widget at once; false when the app leaves that to textual."""
+    app = widget.app
+    return isinstance(app, DiffOutputApp) and app.paint_lines(widget, lines)

@@ -1,13 +1,12 @@
 """The console's own picture of the fleet: fed by views, read by widgets. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 import msgspec
 
+from fleetui.console.tally import Tally, Totals
 from fleetui.domain.clock import Clock
 from fleetui.domain.finding import Severity
-from fleetui.domain.host import SshState
 from fleetui.domain.instance import Walk, WalkOutcome
 from fleetui.domain.quiet import Quiet
 from fleetui.domain.reading import FleetRow
@@ -18,30 +17,6 @@ MISSED_WALK_SECONDS = 60.0
 """Real seconds without a complete API walk after which rows count as stale."""
 COLLECTOR_SILENCE_SECONDS = 15.0
 """Real seconds without a word of the collector after which it counts as absent."""
-
-
-OUT_OF_SIGHT_SECONDS = 300.0
-"""Real seconds without a log byte after which a row without SSH tells the past."""
-_SIGHTED = frozenset({SshState.CONNECTED, SshState.CONNECTING, SshState.NONE})
-
-
-def out_of_sight(row: FleetRow, now: float, speed: float) -> bool:
-    """Tell whether what a row says of its work was read too long ago over a link that is lost."""
-    newest = row.newest_byte_at
-    if row.ssh in _SIGHTED or newest is None:
-        return False
-    return now - newest > OUT_OF_SIGHT_SECONDS * speed
-
-
-class Totals(msgspec.Struct, frozen=True):
-    """Sums over the live rows; the proof rate sums measured rates only."""
-
-    instances: int = 0
-    burn: float = 0.0
-    """Dollars an hour; `unpriced` rows do not tell theirs, so that it is more than this."""
-    unpriced: int = 0
-    proofs_per_hour: float = 0.0
-    measured: int = 0
 
 
 class FleetState:
@@ -68,6 +43,7 @@ class FleetState:
         self.collector_starting = False
         """Whether a collector that was just started may still be on its way."""
         self._still_at: float | None = None
+        self._tally = Tally()
         self._changes = 0
         """Counts the views that changed a row."""
         self._totals: tuple[object, Totals] | None = None
@@ -80,13 +56,16 @@ class FleetState:
             kept = {row.instance_id for row in view.rows}
             changed |= self.rows.keys() - kept
             for instance_id in self.rows.keys() - kept:
-                del self.rows[instance_id]
+                self._tally.replace(self.rows.pop(instance_id), None)
         for row in view.rows:
-            if self.rows.get(row.instance_id) != row:
+            old = self.rows.get(row.instance_id)
+            if old != row:
+                self._tally.replace(old, row)
                 self.rows[row.instance_id] = row
                 changed.add(row.instance_id)
         for instance_id in view.removed:
-            if self.rows.pop(instance_id, None) is not None:
+            if (old := self.rows.pop(instance_id, None)) is not None:
+                self._tally.replace(old, None)
                 changed.add(instance_id)
         self._changes += bool(changed)
         self.revision = view.revision
@@ -128,27 +107,11 @@ class FleetState:
         return self.clock.now()
 
     def totals(self) -> Totals:
-        """Sum what the fleet costs and proves; summed once for each change of the fleet."""
+        """Sum what the fleet costs and proves; summed anew for each change of the fleet."""
         key = (self._changes, int(self.shown_at() / self.speed))
         if self._totals is None or self._totals[0] != key:
-            self._totals = (key, self._sum())
+            self._totals = (key, self._tally.totals(self.shown_at(), self.speed))
         return self._totals[1]
-
-    def _sum(self) -> Totals:
-        now = self.shown_at()
-        rates = [
-            row.proofs_per_hour
-            for row in self.rows.values()
-            if row.proofs_per_hour is not None and not out_of_sight(row, now, self.speed)
-        ]
-        burn = sum(row.cost_per_hour or 0.0 for row in self.rows.values())
-        return Totals(
-            instances=len(self.rows),
-            burn=burn,
-            unpriced=sum(row.cost_per_hour is None for row in self.rows.values()),
-            proofs_per_hour=sum(rates),
-            measured=len(rates),
-        )
 
     def severities(self) -> Counter[Severity]:
         """Count rows by the severity of their worst finding."""
@@ -169,18 +132,8 @@ class FleetState:
     def _loud_counts(self) -> Counter[tuple[Severity, str]]:
         key = (self._changes, self.quiet)
         if self._kinds is None or self._kinds[0] != key:
-            self._kinds = (key, Counter(self._loud()))
+            self._kinds = (key, self._tally.loud(self.rows, self.quiet))
         return self._kinds[1]
-
-    def _loud(self) -> Iterator[tuple[Severity, str]]:
-        """Yield each row's worst finding that nobody has acknowledged or snoozed."""
-        for row in self.rows.values():
-            quiet = self.quiet.get(row.instance_id)
-            if quiet is None:
-                if row.finding_severity is not None:
-                    yield row.finding_severity, row.finding_category or "?"
-            elif quiet.left is not None:
-                yield quiet.left.severity, quiet.left.category
 
     def walk_age(self) -> float | None:
         """Return the age of the last complete API walk in fleet seconds."""

@@ -27,7 +27,9 @@ class FleetScreen(FleetOrder, FleetCursor, FleetFaults, FleetLog):
         """Draw what changed, each part only when it looks different."""
         self.table.update_rows(changed)
         self.draw_bars()
-        self._draw_inspector()
+        # While other rows change, what grew older in it is drawn with the next pull.
+        if not changed or (self.subject and self.subject.row.instance_id in changed):
+            self._draw_inspector()
         if self.chart.display:
             self.chart.advance()
 

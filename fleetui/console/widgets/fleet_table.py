@@ -13,6 +13,7 @@ from textual.strip import Strip
 from fleetui.console import figures
 from fleetui.console.arranging import Group, Line, Marks, arrange, arrange_still
 from fleetui.console.columns import GAP, Layout, Scene, layout
+from fleetui.console.diff_output import paint_lines
 from fleetui.console.fitting import fit
 from fleetui.console.fleet_state import FleetState
 from fleetui.console.glyphs import Glyphs
@@ -29,12 +30,22 @@ READING_SECONDS = 8.0
 
 
 class _Drawn(msgspec.Struct, frozen=True):
-    """What a row looked like when it was drawn, to tell whether it must be drawn again."""
+    """What a row looked like when it was drawn, to tell whether it must be drawn again.
+
+    `seen` is what its words were made of besides the row; they hold for a second after `at`.
+    """
 
     row: FleetRow
+    seen: tuple[object, ...]
+    at: float
     pieces: tuple[Piece, ...]
     ground: str
     strip: Strip
+
+
+def _just_drawn(drawn: _Drawn, scene: Scene) -> bool:
+    """Tell whether no age can have grown by a step worth showing since a row was drawn."""
+    return 0 <= scene.now - drawn.at < LOOK_AT_ALL_SECONDS * scene.speed
 
 
 class FleetTable(ScrollView, can_focus=True):
@@ -205,13 +216,20 @@ class FleetTable(ScrollView, can_focus=True):
             return
         top = self.scroll_offset.y
         scene = self._scene()
+        changed: dict[int, Strip] = {}
         for line in range(min(self.page, len(self.lines) - top)):
             item = self.lines[top + line]
             if isinstance(item, Group) or (only is not None and item not in only):
                 continue
             before = self._drawn.get(item)
-            if self._draw(item, scene) is not before:
-                self.refresh(Region(0, line + 1, self.size.width, 1))
+            drawn = self._draw(item, scene)
+            if drawn is None or before is None:
+                self._repaint_line(line + 1)
+            elif drawn.strip is not before.strip:
+                changed[line + 1] = drawn.strip
+        if changed and not paint_lines(self, changed):
+            for line in changed:
+                self._repaint_line(line)
 
     def visible_ids(self) -> list[int]:
         """Return the instances on the screen."""
@@ -294,8 +312,11 @@ class FleetTable(ScrollView, can_focus=True):
 
     def _repaint_place(self, place: int) -> None:
         line = self._line(place) - self.scroll_offset.y + 1
-        if 1 <= line < self.size.height:
-            self.refresh(Region(0, line, self.size.width, 1))
+        if 1 <= line < self.size.height and not paint_lines(self, {line: self.render_line(line)}):
+            self._repaint_line(line)
+
+    def _repaint_line(self, line: int) -> None:
+        self.refresh(Region(0, line, self.size.width, 1))
 
     # -- painting ----------------------------------------------------------------------------
 
@@ -337,19 +358,24 @@ class FleetTable(ScrollView, can_focus=True):
             return None
         at_cursor = instance_id == self.cursor_id
         ground = ("cursor" if self.has_focus else "cursor-off") if at_cursor else ""
-        pieces = tuple(self._pieces(row, scene, at_cursor=at_cursor))
+        stale = row.row_seen_at is not None and row.row_seen_at < scene.stale_before
+        marked = instance_id in self.marks.ids
+        quiet, trend = scene.quiet.get(instance_id), scene.trends.get(instance_id)
+        seen = (ground, stale, marked, quiet, trend)
         drawn = self._drawn.get(instance_id)
-        if drawn and drawn.pieces == pieces and drawn.ground == ground:
+        if drawn and drawn.row is row and drawn.seen == seen and _just_drawn(drawn, scene):
             return drawn
-        strip = paint_of(self).strip(pieces, self._layout.width, ground)
-        self._drawn[instance_id] = _Drawn(row, pieces, ground, strip)
+        sign = self._glyphs["mark" if marked else "cursor"] if marked or at_cursor else " "
+        pieces = ((sign, "warn bold" if marked else "key"), *self._cells(row, scene, stale=stale))
+        if drawn and drawn.pieces == pieces and drawn.ground == ground:
+            strip = drawn.strip
+        else:
+            strip = paint_of(self).strip(pieces, self._layout.width, ground)
+        self._drawn[instance_id] = _Drawn(row, seen, scene.now, pieces, ground, strip)
         return self._drawn[instance_id]
 
-    def _pieces(self, row: FleetRow, scene: Scene, *, at_cursor: bool) -> list[Piece]:
-        stale = row.row_seen_at is not None and row.row_seen_at < scene.stale_before
-        marked = row.instance_id in self.marks.ids
-        sign = self._glyphs["mark" if marked else "cursor"] if marked or at_cursor else " "
-        pieces: list[Piece] = [(sign, "warn bold" if marked else "key")]
+    def _cells(self, row: FleetRow, scene: Scene, *, stale: bool) -> list[Piece]:
+        pieces: list[Piece] = []
         for index, (column, width) in enumerate(self._layout.columns):
             if width <= 0:
                 continue

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fleetui.console.diff_output import paint_lines
 from fleetui.console.fitting import cells, fit
 from fleetui.console.palette import Piece, paint_of
 
@@ -25,7 +26,8 @@ class LineBar(Widget):
         both = (tuple(left), tuple(right or ()))
         if both != (self._left, self._right):
             self._left, self._right = both
-            self.refresh()
+            if not self.size or not paint_lines(self, {0: self.render_line(0)}):
+                self.refresh()
 
     def room_beside(self, right: Sequence[Piece]) -> int:
         """Return how many cells the left part has beside a right one."""
