@@ -5,13 +5,15 @@ A complaint is a fact and is kept in `Probe.errors`; nothing in here raises.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from fleetui.domain.host import FileState, Gpu, Probe, Process
 from fleetui.domain.text import SafeText, sanitise
+from fleetui.reading.findings.matching import names_fault
 
 _KERNEL_LINE_LIMIT = 400
+_KERNEL_READ_LIMIT = 50_000
 _PROCESS_LIMIT = 2000
 _FILE_LIMIT = 2000
 _LISTED_FILE = re.compile(
@@ -23,9 +25,15 @@ _FUTURE_SECONDS = 86_400.0
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _COMPLAINT = re.compile(
     r"not permitted|permission denied|not found|no such|failed|unable|cannot|couldn't|error"
-    r"|no devices were found|insufficient permissions|gpu is lost|has fallen off",
+    r"|no devices were found|insufficient permissions|gpu is lost|has fallen off"
+    r"|requires reset|err!",
     re.IGNORECASE,
 )
+_KERNEL_REFUSED = re.compile(
+    r"^(?:dmesg:|sudo:|\S*sh: )|(?:^|: )(?:operation not permitted|permission denied)$",
+    re.IGNORECASE,
+)
+"""What `dmesg` says when it may not read; the kernel's own lines complain by trade."""
 _UNKNOWN_VALUES = frozenset({"", "-", "n/a", "[n/a]", "[not supported]", "[unknown error]", "err!"})
 
 _GPU_FIELDS = {
@@ -67,9 +75,9 @@ def parse_probe(sections: Mapping[str, str], at: float | None) -> Probe:
         at=at,
         gpus=gpus if gpus or "nvidia-smi" in answered else None,
         processes=_processes(answered["ps"]) if "ps" in answered else None,
-        memory_events=_counters(answered.get("cgroup.memory.events", "")),
-        memory_max_bytes=_integer(answered.get("cgroup.memory.max", "")),
-        memory_current_bytes=_integer(answered.get("cgroup.memory.current", "")),
+        memory_events=_memory_events(answered),
+        memory_max_bytes=_bytes(answered, "cgroup.memory.max", "memory.limit_in_bytes"),
+        memory_current_bytes=_bytes(answered, "cgroup.memory.current", "memory.usage_in_bytes"),
         disk_total_kib=disk[0],
         disk_used_kib=disk[1],
         disk_available_kib=disk[2],
@@ -95,7 +103,8 @@ def _complaint(name: str, text: str) -> SafeText | None:
     # Some tools warn and then answer; only sections without any answer count as refused.
     complains = [line for line in lines if _COMPLAINT.search(line)]
     if name == "dmesg":
-        answered = len(lines) > 2 or not complains
+        complains = [line for line in lines if _KERNEL_REFUSED.search(line)]
+        answered = len(complains) < len(lines)
     elif name == "nvidia-smi":
         answered = not complains
     elif name == "ps":
@@ -128,6 +137,31 @@ def _integer(text: str) -> int | None:
 def _counters(text: str) -> dict[str, int] | None:
     found = re.findall(r"^\s*(\w{1,40})\s+(\d{1,18})\s*$", text, re.MULTILINE)
     return {name: int(value) for name, value in found} or None
+
+
+def _bytes(sections: Mapping[str, str], *names: str) -> int | None:
+    """Return the first number under these names of cgroup v2 and v1."""
+    found = (_integer(_under(sections, name)) for name in names)
+    return next((value for value in found if value is not None), None)
+
+
+def _under(sections: Mapping[str, str], name: str) -> str:
+    return sections.get(name) or sections.get(f"cgroup.{name.removeprefix('cgroup.')}", "")
+
+
+def _memory_events(sections: Mapping[str, str]) -> dict[str, int] | None:
+    """Return the counters of `memory.events`, or what cgroup v1 has in their place."""
+    events = _counters(sections.get("cgroup.memory.events") or sections.get("memory.events", ""))
+    if events is not None:
+        return events
+    control = _counters(_under(sections, "memory.oom_control")) or {}
+    kills = control.get("oom_kill")
+    events = {} if kills is None else {"oom_kill": kills}
+    hits = _integer(_under(sections, "memory.failcnt"))
+    if hits is not None:
+        # How often the limit was met; the page cache alone does that on a healthy host.
+        events["max"] = hits
+    return events or None
 
 
 def _gpus(text: str) -> tuple[Gpu, ...]:
@@ -276,5 +310,15 @@ def _listening(text: str) -> tuple[str, ...]:
 
 
 def _kernel_lines(text: str) -> tuple[SafeText, ...]:
-    lines: Iterable[str] = (line for line in text.splitlines() if line.strip())
-    return tuple(sanitise(line, 1000) for line in list(lines)[-_KERNEL_LINE_LIMIT:])
+    """Return the newest lines, and before them those that name a fault, oldest first."""
+    lines = [
+        sanitise(line, 1000)
+        for line in text.splitlines()[-_KERNEL_READ_LIMIT:]
+        if line.strip() and not _KERNEL_REFUSED.search(line.strip())
+    ]
+    older, newest = lines[:-_KERNEL_LINE_LIMIT], lines[-_KERNEL_LINE_LIMIT:]
+    telling = [line for line in older if names_fault("dmesg", line)]
+    half = _KERNEL_LINE_LIMIT // 2
+    # The first of a storm tells its cause, the last ones how it ended.
+    kept = telling if len(telling) <= 2 * half else [*telling[:half], *telling[-half:]]
+    return (*kept, *newest)

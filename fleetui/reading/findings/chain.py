@@ -9,15 +9,23 @@ from fleetui.reading.findings.clues import Clues, make, quote
 _ADDRESS = re.compile(r"(?:wss?|https?)://[^\s/]+|dial tcp \S+?(?=: |\s|$)")
 _REASONS = ("connection refused", "i/o timeout", "no such host", "connection reset", "EOF")
 _HEALED_SECONDS = 600.0
+_FIRST_CONTACT = ("Not able to establish connection", "Failed to get network name")
+"""How curio skips one of several nodes when it starts; without any it does not go on."""
 
 
 def look(clues: Clues) -> Iterator[Finding]:
     """Find what keeps curio from its chain node and its database."""
-    yield from _from(clues, "chain_api_unreachable", "Curio cannot reach the Lotus API")
-    yield from _from(clues, "db_unreachable", "Curio cannot reach its database")
+    chain = clues.facts("chain_api_unreachable")
+    skipped = all(any(words in fact.text for words in _FIRST_CONTACT) for fact in chain)
+    signs = ("mark.chain_head", "mark.curio_works") if skipped else ("mark.chain_head",)
+    yield from _from(clues, "chain_api_unreachable", "Curio cannot reach the Lotus API", signs)
+    yield from _from(
+        clues, "db_unreachable", "Curio cannot reach its database", ("mark.curio_works",)
+    )
 
 
-def _from(clues: Clues, category: str, sentence: str) -> Iterator[Finding]:
+def _from(clues: Clues, category: str, sentence: str, signs: tuple[str, ...]) -> Iterator[Finding]:
+    """Find one of curio's peers out of reach; a later line of `signs` shows it in reach again."""
     facts = clues.facts(category)
     if not facts:
         return
@@ -29,7 +37,7 @@ def _from(clues: Clues, category: str, sentence: str) -> Iterator[Finding]:
     reason = next((word for word in _REASONS for text in details if word in text), "")
     last = facts[-1]
     tail = clues.tail("curio")
-    healed = (
+    healed = clues.followed(last, *signs) is not None or (
         clues.case.live
         and last.at is not None
         and tail is not None

@@ -91,7 +91,7 @@ class Clues:
         if category not in HEALED_BY_PROOFS or not facts:
             return None
         last = max(facts, key=_moment)
-        if self.followed(last, "mark.proof_passed", "mark.throughput") is None:
+        if self.followed(last, "mark.proof_passed", "mark.throughput", "mark.curio_proved") is None:
             return None
         return max(
             CATEGORIES[category].severity, Severity.WARNING, key=lambda severity: severity.rank

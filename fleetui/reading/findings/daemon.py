@@ -13,6 +13,7 @@ from fleetui.reading.findings.clues import DAEMON, Clues, make, proof_of, quote,
 _START_LIMIT_SECONDS = 600.0
 """Where the profile has no limit of its own for the stage."""
 _WHOLE_SRS_GIB = 44.0
+_STATUS_PORT = "daemon_port_in_use.status"
 _SERVING = ("mark.daemon_ready", "mark.request", "mark.proof_passed")
 """Marks of a daemon that serves: its own word may be missing from what was read."""
 
@@ -26,7 +27,19 @@ def look(clues: Clues) -> Iterator[Finding]:
 
 
 def _port(clues: Clues) -> Iterator[Finding]:
-    facts = clues.facts("daemon_port_in_use")
+    facts = [fact for fact in clues.facts("daemon_port_in_use") if fact.rule != _STATUS_PORT]
+    status = clues.rule(_STATUS_PORT)
+    if status and not facts:
+        yield make(
+            "daemon_port_in_use",
+            facts=status,
+            severity=Severity.WARNING,
+            confidence=0.8,
+            summary="The daemon could not bind the address of its status server: it proves, but "
+            "cannot be asked for its status",
+            advice="End the process that holds the status port, then restart the daemon when it "
+            "has no work; proofs do not need it.",
+        )
     if not facts:
         return
     context = [clues.last("mark.restart_daemon")]

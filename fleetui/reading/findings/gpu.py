@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.stream import Fact
 from fleetui.reading.findings import drivers
-from fleetui.reading.findings.clues import Clues, is_after, make, proof_of, remark
+from fleetui.reading.findings.clues import DAEMON, Clues, is_after, make, proof_of, remark
 
 _NO_DEVICE = "gpu_container_access_lost.no_device"
 _NEWEST_CARDS = re.compile(
@@ -23,6 +23,10 @@ _SLOWDOWN_BITS = {
     0x80: "power brake",
 }
 _HOT = 87.0
+_TOOL_MISSING = re.compile(
+    r"nvidia-smi\"?: (?:command )?(?:not found|no such file)|nvidia-smi.*executable file not found",
+    re.IGNORECASE,
+)
 _HANGS = frozenset({"8", "46", "109"})
 """Xids of a channel that does not go on, or was stopped."""
 
@@ -96,7 +100,27 @@ def _access(clues: Clues) -> Iterator[Finding]:
         if finding is not None:
             yield finding
             return
+    if not programs and all(_TOOL_MISSING.search(fact.text) for fact in tools) and _proves(clues):
+        yield make(
+            "gpu_container_access_lost",
+            facts=tools,
+            severity=Severity.INFO,
+            confidence=0.5,
+            over=True,
+            summary="nvidia-smi is not installed here, so the card cannot be looked at; the "
+            "daemon proves on it",
+        )
+        return
     yield make("gpu_container_access_lost", facts=[*tools, *programs], confidence=0.8)
+
+
+def _proves(clues: Clues) -> bool:
+    """Whether a daemon runs and has made a proof, which nothing but a card can."""
+    status = clues.case.status
+    proved = bool(clues.rule("mark.proof_passed")) or (
+        status is not None and status.counters.total_completed > 0
+    )
+    return proved and clues.process(DAEMON) is not False
 
 
 def _hidden_by_the_driver(clues: Clues, programs: list[Fact]) -> Finding | None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from fleetui.domain.finding import Finding
+from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
 from fleetui.reading.findings.clues import Clues, make, quote
@@ -18,9 +18,10 @@ _GRACE_SECONDS = 60.0
 
 
 def look(clues: Clues) -> Iterator[Finding]:
-    """Find refused calls and messages that are too large."""
+    """Find refused calls, messages that are too large and calls that take too long."""
     yield from _refused(clues)
     yield from _too_large(clues)
+    yield from _too_long(clues)
 
 
 def _refused(clues: Clues) -> Iterator[Finding]:
@@ -29,7 +30,9 @@ def _refused(clues: Clues) -> Iterator[Finding]:
         return
     last = facts[-1]
     # Clients poll while the daemon starts: refusals before the first answer mean nothing.
-    answered = clues.followed(last, "mark.request", "mark.proof_passed", "mark.throughput")
+    answered = clues.followed(
+        last, "mark.request", "mark.proof_passed", "mark.throughput", "mark.curio_proved"
+    )
     if answered is not None or _is_starting(clues, last):
         return
     running = clues.process("cuzk-daemon")
@@ -80,4 +83,18 @@ def _too_large(clues: Clues) -> Iterator[Finding]:
         facts=facts,
         count=clues.count("grpc_message_too_large"),
         summary=summary,
+    )
+
+
+def _too_long(clues: Clues) -> Iterator[Finding]:
+    facts = clues.facts("grpc_deadline_exceeded")
+    if not facts:
+        return
+    healed = clues.severity_after_recovery("grpc_deadline_exceeded", facts) is not None
+    yield make(
+        "grpc_deadline_exceeded",
+        facts=facts,
+        count=clues.count("grpc_deadline_exceeded"),
+        severity=Severity.INFO if healed else None,
+        over=healed,
     )

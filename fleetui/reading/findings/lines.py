@@ -24,6 +24,7 @@ REFINED = frozenset(
         "gpu_thermal_or_power_limit",
         "grpc_connection_broken",
         "grpc_connection_refused",
+        "grpc_deadline_exceeded",
         "grpc_message_too_large",
         "host_oom_kill",
         "memory_overcommit_risk",

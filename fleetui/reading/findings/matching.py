@@ -16,6 +16,11 @@ def _matcher() -> Matcher:
     return Matcher(load("faults").rules)
 
 
+def names_fault(kind: str, line: str) -> bool:
+    """Whether a fault rule matches a line of this kind."""
+    return any(True for _ in _matcher().match(kind, line))
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def facts_of(kind: str, source: str, lines: tuple[SafeText, ...]) -> tuple[Fact, ...]:
     """Return what the fault rules find in `lines`, read as a stream of `kind`.

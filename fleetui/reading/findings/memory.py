@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from fleetui.domain.finding import Evidence, Finding
-from fleetui.reading.findings.clues import Clues, make, proof_of, remark
+from fleetui.domain.finding import Evidence, Finding, Severity
+from fleetui.domain.stream import Fact
+from fleetui.reading.findings.clues import DAEMON, Clues, make, proof_of, remark
 
 GIB = 1 << 30
 _WEAK = frozenset({"cgroup_oom_kill.exit_137", "cgroup_oom_kill.signal"})
@@ -11,12 +12,23 @@ _WEAK = frozenset({"cgroup_oom_kill.exit_137", "cgroup_oom_kill.signal"})
 
 def look(clues: Clues) -> Iterator[Finding]:
     """Find kills for lack of memory, in the container or on the host."""
-    group = clues.facts("cgroup_oom_kill")
-    host = clues.facts("host_oom_kill")
+    group = _ours(clues, clues.facts("cgroup_oom_kill"))
+    host = _ours(clues, clues.facts("host_oom_kill"))
     strong = [fact for fact in group if fact.rule not in _WEAK]
     global_kill = [fact for fact in host if fact.rule != "host_oom_kill.invoked"]
     kills = _kills(clues)
     evidence = _limits(clues)
+    if kills and not group and not host and _lives_on(clues):
+        yield make(
+            "cgroup_oom_kill",
+            evidence=evidence,
+            severity=Severity.WARNING,
+            confidence=0.6,
+            count=kills,
+            summary=f"The kernel killed a process at the container's memory limit"
+            f"{_limit_text(clues)} (oom_kill {kills}), but the daemon lives and nothing is lost",
+        )
+        return
     if strong or (kills and not global_kill):
         yield make(
             "cgroup_oom_kill",
@@ -45,6 +57,24 @@ def look(clues: Clues) -> Iterator[Finding]:
             summary="A process was killed with signal 9 (exit 137), most likely by the kernel at "
             f"the container's memory limit{_limit_text(clues)}",
         )
+
+
+def _ours(clues: Clues, facts: list[Fact]) -> list[Fact]:
+    """Leave out what the kernel's log tells of other containers on the machine.
+
+    The container's own counter rises with every kill in it, whatever the reason (cgroup v2).
+    """
+    probe = clues.case.probe
+    events = probe.memory_events if probe is not None else None
+    if not events or events.get("oom_kill", 1) or clues.facts("prover_lost"):
+        return facts
+    return [fact for fact in facts if fact.kind != "dmesg"]
+
+
+def _lives_on(clues: Clues) -> bool:
+    """Whether the daemon runs and nothing broke that a kill could have broken."""
+    broken = ("prover_lost", "grpc_connection_broken", "bench_script_failed")
+    return clues.process(DAEMON) is True and not any(clues.facts(name) for name in broken)
 
 
 def _kills(clues: Clues) -> int:

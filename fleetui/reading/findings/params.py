@@ -22,6 +22,9 @@ _CURL = {
 }
 _WHOLE_INPUT_BYTES = 40_000_000
 _STALLED_SECONDS = 3
+_CUT_CODES = frozenset({"1", "2"})
+"""aria2's codes for a connection that ended or timed out."""
+_FLOWED = re.compile(r"#\w+ [1-9][\d.]*[KMG]iB/")
 _MOMENTS = (".zero", ".trickle")
 """Rules for one second of a download."""
 _LAST_LINES = 8
@@ -94,7 +97,13 @@ def _gateway(clues: Clues) -> Iterator[Finding]:
             for fact in facts
             if not (fact.rule.endswith((".curl", ".wget")) and fact.source in sources)
         ]
-    facts = [fact for fact in facts if not _LOCAL.search(fact.text)]
+    facts = [
+        fact
+        for fact in facts
+        if not _LOCAL.search(fact.text)
+        and not _before_the_fetch(clues, fact)
+        and not _flowed_and_stopped(clues, fact)
+    ]
     if clues.facts("params_checksum_mismatch"):
         facts = [fact for fact in facts if not fact.rule.endswith(".given_up")]
     open_ones = [fact for fact in facts if not _settled(clues, fact)]
@@ -114,6 +123,22 @@ def _gateway(clues: Clues) -> Iterator[Finding]:
             summary=f"The parameter source failed {len(facts)} time(s), but a retry worked: "
             f"{quote(facts[0].text)}",
         )
+
+
+def _before_the_fetch(clues: Clues, fact: Fact) -> bool:
+    """Whether another program than the fetcher failed: the entrypoint registers before it."""
+    if not fact.rule.endswith((".curl", ".wget")):
+        return False
+    return clues.followed(fact, "mark.registered", "mark.fetch_argument") is not None
+
+
+def _flowed_and_stopped(clues: Clues, fact: Fact) -> bool:
+    """Whether a source that had delivered was cut off and stands still now, which is a stall."""
+    if fact.fields.get("code") not in _CUT_CODES:
+        return False
+    after = [zero for zero in clues.rule("params_fetch_stall.zero") if is_after(zero, fact)]
+    flowed = [zero for zero in after if _FLOWED.search(zero.text)]
+    return len(flowed) >= _STALLED_SECONDS and _is_near_the_end(clues, flowed[-1])
 
 
 def _settled(clues: Clues, fact: Fact) -> bool:

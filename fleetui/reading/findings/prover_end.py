@@ -21,6 +21,8 @@ from fleetui.reading.findings.restarts import asked_after, was_asked_for
 _ECHO_LINES = 4
 _REASONS = ("gpu_lock_contention", "gpu_cpu_fallback", "daemon_config_error", "job_lost")
 """What a panic may say of itself and would else stand beside it: other causes explain panics."""
+_OTHER_END = re.compile(r"\b(?:Send|Recv|TrySend|TryRecv)Error\b")
+"""A panic because the thread at the other end of a channel is gone: the echo of that end."""
 _WORK = {
     Stage.WARMUP: "during the warmup proof",
     Stage.BENCH: "during the benchmark",
@@ -169,10 +171,13 @@ def _hour(at: float | None) -> str:
 
 
 def _panics(clues: Clues, lost: Sequence[Fact]) -> Iterator[Finding]:
+    locks = clues.facts("gpu_lock_contention")
     facts = [
         fact
         for fact in clues.facts("prover_panic")
-        if not _is_echo(fact, lost) and not _says_why(clues, fact)
+        if not _is_echo(fact, lost)
+        and not _says_why(clues, fact)
+        and not (locks and _OTHER_END.search(fact.text))
     ]
     if not facts:
         return

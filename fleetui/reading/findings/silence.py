@@ -11,7 +11,15 @@ from fleetui.domain.finding_words import age_words
 from fleetui.domain.host import Probe, Process, SshState
 from fleetui.domain.stage import Stage
 from fleetui.domain.stream import Fact
-from fleetui.reading.findings.clues import Clues, is_after, make, proof_of, remark, tail_proof
+from fleetui.reading.findings.clues import (
+    DAEMON,
+    Clues,
+    is_after,
+    make,
+    proof_of,
+    remark,
+    tail_proof,
+)
 from fleetui.reading.stages import standing
 
 _WORKERS = (
@@ -33,6 +41,7 @@ def look(clues: Clues) -> Iterator[Finding]:
         yield make("stage_stalled", facts=said, confidence=0.7)
     yield from _abandoned(clues)
     yield from _silent(clues)
+    yield from _outlasted(clues)
     yield from _idle(clues)
 
 
@@ -115,6 +124,43 @@ def _silent(clues: Clues) -> Iterator[Finding]:
         confidence=0.8,
         summary=f"Nothing has moved in {case.stage} for {quiet / 60:.0f} minutes: no new log line, "
         "no GPU work",
+    )
+
+
+def _outlasted(clues: Clues) -> Iterator[Finding]:
+    """An inquest only: processes far older than all that they have written, and no GPU work.
+
+    Nobody knows when the processes were listed, but their ages tell how long ago they began.
+    """
+    case = clues.case
+    limit = case.silence_limits.get(case.stage)
+    probe = case.probe
+    if case.live or limit is None or case.stage is Stage.RUNNING or probe is None:
+        return
+    if _gpus_idle(clues) is not True:
+        return
+    written = [tail.grown_at for tail in case.tails if tail.grown_at is not None]
+    quiet = [
+        process.elapsed_seconds - (case.now - begun.at)
+        for words, begun in (
+            ("cuzk-bench", clues.last("mark.c1_loaded")),
+            (DAEMON, clues.last("mark.daemon_starting")),
+        )
+        for process in probe.processes or ()
+        if words in process.args
+        and process.elapsed_seconds is not None
+        and begun is not None
+        and begun.at is not None
+    ]
+    if not written or not quiet or min(quiet) <= limit:
+        return
+    shells = [process for process in probe.processes or () if _is_shell(process)]
+    yield make(
+        "stage_stalled",
+        evidence=[*_steps(clues, shells), *_ends(clues)],
+        confidence=0.75,
+        summary=f"Nothing has moved in {case.stage} for {min(quiet) / 60:.0f} minutes: its "
+        "processes are so much older than their last log line, and the GPU is idle",
     )
 
 

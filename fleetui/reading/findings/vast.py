@@ -11,6 +11,7 @@ from fleetui.reading.findings.matching import facts_of
 _STARTING = frozenset({None, "created", "loading", "connecting", "scheduling", "creating"})
 _START_LIMIT_SECONDS = 900.0
 _NOT_YET_A_FAULT = ".no_container"
+_PULLS_AGAIN = ".pulls_again"
 
 
 def look(clues: Clues) -> Iterator[Finding]:
@@ -75,9 +76,12 @@ def _row(clues: Clues, instance: Instance) -> Iterator[Finding]:
 
 def _message(instance: Instance, *, wanted: bool) -> Iterator[Finding]:
     """Read the status text; only a running or starting instance's text is news."""
-    if not instance.status_msg or not wanted or instance.status_msg.startswith("success"):
+    if not instance.status_msg or instance.status_msg.startswith("success"):
         return
     facts = facts_of("vast", "vast", (sanitise(instance.status_msg),))
+    if not wanted:
+        # Who is out of credit has everything stopped, and then nothing is wanted any more.
+        facts = tuple(fact for fact in facts if fact.category == "vast_account_limit")
     for category in dict.fromkeys(fact.category for fact in facts):
         if category is None or category in ("vast_api_error", "ssh_auth_failed"):
             continue
@@ -85,6 +89,11 @@ def _message(instance: Instance, *, wanted: bool) -> Iterator[Finding]:
             continue
         named = [fact for fact in facts if fact.category == category]
         if all(fact.rule.endswith(_NOT_YET_A_FAULT) for fact in named):
+            continue
+        if category == "vast_not_starting" and all(
+            fact.rule.endswith(_PULLS_AGAIN) for fact in named
+        ):
+            # A registry that asks to wait is told of when it lasts: see _slow_start.
             continue
         yield make(category, facts=named, confidence=0.9)
 
