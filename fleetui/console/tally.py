@@ -1,6 +1,5 @@
 """Sums over the fleet's rows, kept up as rows change: a change costs its own row alone. Pure."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -9,6 +8,7 @@ import msgspec
 from fleetui.domain.finding import Severity
 from fleetui.domain.host import SshState
 from fleetui.domain.quiet import Quiet
+from fleetui.domain.rate import RateSource
 from fleetui.domain.reading import FleetRow
 
 OUT_OF_SIGHT_SECONDS = 300.0
@@ -26,7 +26,7 @@ def out_of_sight(row: FleetRow, now: float, speed: float) -> bool:
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Sums over the live rows; the proof rate sums measured rates only."""
+    """Sums over the live rows; the proof rate sums measured rates of present work only."""
 
     instances: int = 0
     burn: float = 0.0
@@ -47,22 +47,25 @@ class Tally:
 
     def replace(self, old: FleetRow | None, new: FleetRow | None) -> None:
         """Take a row's change in; `None`: there was none, or it went."""
+        if old is None or new is None or old.cost_per_hour != new.cost_per_hour:
+            self._count_price(old, -1)
+            self._count_price(new, 1)
+        if old is None or new is None or _rate(old) != _rate(new):
+            self._count_rate(old, -1)
+            self._count_rate(new, 1)
+        if old is None or new is None or _finding(old) != _finding(new):
+            self._count_finding(old, -1)
+            self._count_finding(new, 1)
+        self._instances += (new is not None) - (old is not None)
         if old is not None:
-            self._count(old, -1)
             self._unsure.pop(old.instance_id, None)
-        if new is not None:
-            self._count(new, 1)
-            if (
-                new.proofs_per_hour is not None
-                and new.ssh not in _SIGHTED
-                and new.newest_byte_at is not None
-            ):
-                self._unsure[new.instance_id] = new
+        if new is not None and new.ssh not in _SIGHTED and _rate(new) is not None:
+            self._unsure[new.instance_id] = new
 
     def totals(self, now: float, speed: float) -> Totals:
         """Return the sums; rates that were read too long ago do not count."""
         unseen = [row for row in self._unsure.values() if out_of_sight(row, now, speed)]
-        proofs = self._proofs - sum(_millionths(row.proofs_per_hour) for row in unseen)
+        proofs = self._proofs - sum(_millionths(_rate(row)) for row in unseen)
         return Totals(
             instances=self._instances,
             burn=self._burn / _MILLIONTH,
@@ -86,20 +89,33 @@ class Tally:
                 counts[decided.left.severity, decided.left.category] += 1
         return +counts
 
-    def _count(self, row: FleetRow, sign: int) -> None:
-        self._instances += sign
-        self._burn += sign * _millionths(row.cost_per_hour)
-        self._unpriced += sign * (row.cost_per_hour is None)
-        self._proofs += sign * _millionths(row.proofs_per_hour)
-        self._measured += sign * (row.proofs_per_hour is not None)
-        if (finding := _finding(row)) is not None:
+    def _count_price(self, row: FleetRow | None, sign: int) -> None:
+        if row is not None:
+            self._burn += sign * _millionths(row.cost_per_hour)
+            self._unpriced += sign * (row.cost_per_hour is None)
+
+    def _count_rate(self, row: FleetRow | None, sign: int) -> None:
+        if row is not None:
+            self._proofs += sign * _millionths(_rate(row))
+            self._measured += sign * (_rate(row) is not None)
+
+    def _count_finding(self, row: FleetRow | None, sign: int) -> None:
+        if row is not None and (finding := _finding(row)) is not None:
             self._findings[finding] += sign
 
 
 def _millionths(value: float | None) -> int:
-    if value is None or not math.isfinite(value):
+    if value is None:
         return 0
-    return round(value * _MILLIONTH)
+    try:
+        return round(value * _MILLIONTH)
+    except (OverflowError, ValueError):
+        return 0  # not a number that can be summed
+
+
+def _rate(row: FleetRow) -> float | None:
+    """Return the measured rate of present work: what a benchmark measured earns nothing."""
+    return None if row.rate_source is RateSource.BENCHMARK else row.proofs_per_hour
 
 
 def _finding(row: FleetRow) -> tuple[Severity, str] | None:

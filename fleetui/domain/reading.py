@@ -34,6 +34,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     clock_skew_seconds: float | None = None
     traits: dict[str, str] = {}
     """What can be compared with siblings: image, driver, daemon era, configuration."""
+    begun_anew_at: float | None = None
+    """When somebody last had it begin anew: daemon, benchmark or the whole instance."""
 
 
 class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,6 +60,8 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     proofs_per_hour: float | None = None
     rate_source: RateSource | None = None
     rate_at: float | None = None
+    rate_window: float | None = None
+    """Seconds that the rate was measured over; 0 where they are not known."""
     counted: tuple[tuple[float, int], ...] = ()
     """Seconds of each window that ends at `counted_at`, and proofs completed in it; the last
     window is since the work began."""
@@ -85,3 +89,8 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether nothing may be done to it."""
     odd: SafeText | None = None
     """Why the API's row could not be read in full."""
+
+    @property
+    def proving_per_hour(self) -> float | None:
+        """The measured rate of present work, as sums take it: a benchmark's earns nothing."""
+        return None if self.rate_source is RateSource.BENCHMARK else self.proofs_per_hour

@@ -39,3 +39,25 @@ class DaemonStarts:
             self.starts.append(DaemonStart(started, is_first=True))
         elif started > self.starts[-1].at + SLACK_SECONDS:
             self.starts.append(DaemonStart(started, jobs=jobs))
+
+    def move(self, seconds: float) -> None:
+        """Date all starts anew, as our own clock was set by so much."""
+        moved = [msgspec.structs.replace(start, at=start.at + seconds) for start in self.starts]
+        self.starts = deque(moved, _MOST)
+
+
+def clock_step(status: DaemonStatus, before: DaemonStatus) -> float:
+    """Return by how much our own clock was set between two answers; 0 when nothing shows that.
+
+    One daemon's uptime goes on whatever our clock does. A later start is a restart where the
+    daemon can have been started between the answers, and our clock where it was up for longer.
+    """
+    if status.at is None or before.at is None:
+        return 0.0
+    passed = status.at - before.at
+    lived = status.uptime_secs - before.uptime_secs
+    if passed < 0:
+        # No answer comes before an earlier one.
+        return passed - max(lived, 0.001)
+    is_later = passed - lived > SLACK_SECONDS and lived > 0
+    return passed - lived if is_later and status.uptime_secs > passed + SLACK_SECONDS else 0.0

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from fleetui.domain.stage import ProgressPart
 from fleetui.domain.text import SafeText, sanitise
+from fleetui.reading.completions import Completions
 from fleetui.reading.figures import whole
 
 _MOST_JOBS = 64
-_MOST_DONE = 8192
+_MOST_PROVED = 8192
 _REMEMBERED = 256
 PARTITIONS = 10
 """Partitions of a PoRep (facts: cuzk.md section 3.1)."""
@@ -48,25 +49,18 @@ class Job:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One proof that passed its self-check."""
-
-    job_id: str
-    at: float
-
-
 class Jobs:
     """Follows the jobs of one daemon over its restarts."""
 
     def __init__(self) -> None:
         self.running: dict[str, Job] = {}
-        self.done: deque[Done] = deque(maxlen=_MOST_DONE)
+        self.done = Completions()
+        """Proofs that passed their self-check."""
         self.failed = 0
         self.started_at: float | None = None
         self.has_log = False
         """Whether any line of a daemon was read."""
-        self.proved_at: deque[float] = deque(maxlen=_MOST_DONE)
+        self.proved_at: deque[float] = deque(maxlen=_MOST_PROVED)
         """When partitions were proved, in the order of the log."""
         self._finished: deque[str] = deque(maxlen=_REMEMBERED)
         self._failed: deque[str] = deque(maxlen=_REMEMBERED)
@@ -106,13 +100,9 @@ class Jobs:
         for job in self.running.values():
             job.queued_at, job.moved_at = moved(job.queued_at), moved(job.moved_at)
             job.started_at = None if job.started_at is None else moved(job.started_at)
-        self.done = deque((Done(one.job_id, moved(one.at)) for one in self.done), _MOST_DONE)
-        self.proved_at = deque(map(moved, self.proved_at), _MOST_DONE)
+        self.done.move(moved)
+        self.proved_at = deque(map(moved, self.proved_at), _MOST_PROVED)
         self.started_at = None if self.started_at is None else moved(self.started_at)
-
-    def proofs_since(self, since: float) -> int:
-        """How many proofs were done at or after `since`."""
-        return sum(done.at >= since for done in self.done)
 
     def proved_since(self, since: float) -> list[float]:
         """When partitions were proved at or after `since`, ascending."""
@@ -121,7 +111,7 @@ class Jobs:
     def last_move(self) -> float | None:
         """When any job last got on."""
         moves = [job.moved_at for job in self.running.values()]
-        moves += [self.done[-1].at] if self.done else []
+        moves += [] if self.done.newest is None else [self.done.newest]
         return max(moves, default=None)
 
     def parts(self) -> tuple[ProgressPart, ...]:
@@ -210,4 +200,4 @@ class Jobs:
         self.running.pop(job_id, None)
         if job_id not in self._finished:
             self._finished.append(job_id)
-            self.done.append(Done(job_id, at))
+            self.done.add(at)

@@ -87,7 +87,7 @@ class Work:
         job = max(self.jobs.running.values(), key=lambda job: job.queued_at, default=None)
         parts = (*self.jobs.parts(), *self._loads.parts())
         if job is None:
-            was_done = started is not None and self.jobs.proofs_since(started) > 0
+            was_done = started is not None and self.jobs.done.since(started) > 0
             return progress_with(
                 None,
                 "warm-up proof",
@@ -117,7 +117,7 @@ class Work:
         batch = self.batch
         since = batch.started_at if batch is not None else started
         count = batch.count if batch is not None and batch.count else self._planned[0]
-        proofs = 0 if since is None else self.jobs.proofs_since(since)
+        proofs = 0 if since is None else self.jobs.done.since(since)
         if since is not None and not self.jobs.has_log:
             proofs = daemon.counters.completed_since(since)
         reported = batch.reported if batch is not None else 0

@@ -114,7 +114,7 @@ class Reader:
         self._changes += 1
 
     def observe_restart(self, at: float) -> None:
-        """Take that somebody has the daemon restarted from now on: its end is no fault then."""
+        """Take that somebody has it begin anew from now on: the daemon's end is no fault then."""
         self._restarts = (*self._restarts[-KEPT_RESTARTS + 1 :], at)
         self._changes += 1
 
@@ -196,6 +196,7 @@ class Reader:
             newest_byte_source=newest.path if newest else None,
             clock_skew_seconds=self._intake.skew.seconds,
             traits=traits_of(case),
+            begun_anew_at=max(self._restarts, default=None),
         )
 
     def _case(self, now: float, *, live: bool) -> Case:
@@ -308,7 +309,7 @@ class Reader:
         if max(breaks) > begin or self._known_until(now) < rate.measured_at:
             return None
         return Counted(
-            by_log=sum(begin < done.at <= rate.measured_at for done in jobs.done),
+            by_log=jobs.done.between(begin, rate.measured_at),
             by_counter=rate.proofs,
             window=rate.window_seconds,
             at=rate.measured_at,

@@ -101,7 +101,7 @@ def is_running(pipeline: Pipeline, status: DaemonStatus) -> bool:
     idle.
     """
     states = {part.state for part in pipeline.partitions}
-    if "failed" in states or _is_complete(pipeline):
+    if "failed" in states or is_complete(pipeline):
         return False
     if states & {"synthesizing", "gpu", "synth_done"}:
         return True
@@ -112,7 +112,7 @@ def is_running(pipeline: Pipeline, status: DaemonStatus) -> bool:
 def has_failed(pipeline: Pipeline) -> bool:
     """Tell whether a listed job has failed: a partition did, or it is whole and never leaves."""
     return any(part.state == "failed" for part in pipeline.partitions) or (
-        _is_complete(pipeline) and _done_for(pipeline) > LINGER_SECONDS + _STUCK_SECONDS
+        is_complete(pipeline) and _done_for(pipeline) > LINGER_SECONDS + _STUCK_SECONDS
     )
 
 
@@ -172,7 +172,8 @@ def _clean_partition(part: Partition) -> Partition:
     )
 
 
-def _is_complete(pipeline: Pipeline) -> bool:
+def is_complete(pipeline: Pipeline) -> bool:
+    """Tell whether all partitions of a listed job are done."""
     return bool(pipeline.total_partitions) and (
         pipeline.partitions_done >= pipeline.total_partitions
     )

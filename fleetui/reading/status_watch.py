@@ -7,9 +7,9 @@ stays in `gpu` for ever (facts: cuzk.md section 3.1).
 from statistics import median
 
 from fleetui.domain.host import DaemonStatus, Pipeline
-from fleetui.reading.daemon_starts import DaemonStarts
+from fleetui.reading.daemon_starts import DaemonStarts, clock_step
 from fleetui.reading.rates import StatusCounters
-from fleetui.reading.status import has_failed, is_running
+from fleetui.reading.status import LINGER_SECONDS, has_failed, is_complete, is_running
 
 STUCK_SECONDS = 600.0
 """A job without a change for so long, or five times its usual GPU time if that is more, is lost."""
@@ -28,6 +28,10 @@ class StatusWatch:
 
     def take(self, status: DaemonStatus) -> None:
         """Take one answer with its time."""
+        if self.newest is not None:
+            step = clock_step(status, self.newest)
+            if step:
+                self._move(step)
         self.starts.take(status, len(self.running()))
         self.newest = status
         self.counters.take(status)
@@ -55,7 +59,22 @@ class StatusWatch:
     def failed(self) -> tuple[Pipeline, ...]:
         """Return the jobs that failed, though no counter tells of them."""
         jobs = () if self.newest is None else self.newest.pipelines
-        return tuple(job for job in jobs if has_failed(job) or self._is_stuck(job))
+        return tuple(
+            job for job in jobs if has_failed(job) or self._has_lingered(job) or self._is_stuck(job)
+        )
+
+    def _move(self, seconds: float) -> None:
+        """Our own clock was set by so much: what was dated by it goes along."""
+        self.starts.move(seconds)
+        self.counters.move(seconds)
+        self._moved = {name: (states, at + seconds) for name, (states, at) in self._moved.items()}
+
+    def _has_lingered(self, job: Pipeline) -> bool:
+        """Whether a job was whole for longer than one that is done stays listed."""
+        known = self._moved.get(job.job_id)
+        if known is None or self.newest is None or not is_complete(job):
+            return False
+        return (self.newest.at or 0.0) - known[1] > LINGER_SECONDS
 
     def _is_stuck(self, job: Pipeline) -> bool:
         known = self._moved.get(job.job_id)

@@ -14,6 +14,8 @@ _LIKED_WINDOW = 3600.0
 _LEAST_WINDOW = 300.0
 _PRESENT_SECONDS = 120.0
 """A count that ended earlier is no figure of now."""
+STAND_IN_SECONDS = 900.0
+"""How long after the work began, or after its own end, a benchmark's rate may stand for it."""
 _PREFIXES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -53,12 +55,13 @@ def fleet_row(
         proofs_per_hour=None if rate is None else rate.proofs_per_hour,
         rate_source=None if rate is None else rate.source,
         rate_at=None if rate is None else rate.measured_at,
+        rate_window=None if rate is None else rate.window_seconds,
         counted=tuple((rate.window_seconds, rate.proofs) for rate in counted),
         counted_at=counted[0].measured_at if counted else None,
         min_rate=reading.min_rate,
         cost_per_hour=cost,
         cost_per_proof=cost_per_proof(cost, rate),
-        spent=None if spent is None else spent.dollars,
+        spent=spent.dollars if spent else None,
         spent_since=None if spent is None else spent.since,
         gpu_util=utilization,
         gpu_temp=temperature,
@@ -79,8 +82,9 @@ def sample(instance: Instance, reading: Reading, at: float) -> Sample:
     """Return the instance's figures at `at`; a rate only where it is of present work."""
     rate = best_rate(reading)
     is_present = reading.stage in (Stage.RUNNING, Stage.BENCH, Stage.DAEMON_RESTART)
-    if rate is not None and rate.source is not RateSource.BENCHMARK:
-        is_present = is_present and at - rate.measured_at <= _PRESENT_SECONDS
+    if rate is not None:
+        due = STAND_IN_SECONDS if rate.source is RateSource.BENCHMARK else _PRESENT_SECONDS
+        is_present = is_present and at - rate.measured_at <= due
     utilization, temperature, _ = _gpu(instance, reading, at)
     return Sample(
         instance_id=instance.instance_id,
@@ -103,12 +107,17 @@ def best_rate(reading: Reading) -> Rate | None:
     """Return the rate that says most about the present stage.
 
     While proving: completions, of the window nearest to one hour, or the daemon's own count
-    where its log is not read; before there are any, the benchmark's throughput. After a
-    benchmark: its throughput.
+    where its log is not read. The benchmark's throughput stands in only while no completion can
+    have been measured yet: a host that proves nothing has no rate. After a benchmark: its
+    throughput.
     """
     benchmark = next((rate for rate in reading.rates if rate.source is RateSource.BENCHMARK), None)
     if reading.stage in (Stage.GONE, Stage.STOPPED, Stage.LOADING):
         return None
+    if benchmark is not None and reading.stage is Stage.RUNNING:
+        begun = _since(reading)
+        is_due = begun is None or reading.at - begun > STAND_IN_SECONDS
+        benchmark = None if is_due else benchmark
     completions = [
         rate
         for rate in reading.rates

@@ -9,6 +9,7 @@ from fleetui.domain.codec import to_builtins
 from fleetui.domain.finding import Finding
 from fleetui.domain.finding_record import FindingState
 from fleetui.domain.money import hours_left
+from fleetui.domain.rate import RateSource
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
 from fleetui.reading.fleet_rates import fleet_rates, gpu_rates, trend
@@ -16,6 +17,11 @@ from fleetui.reading.peers import Peers
 from fleetui.store.interface import FleetView, LogMissing, ViewerStore
 
 _WINDOW_WORDS = {900.0: "15 min", 3600.0: "1 h", 86400.0: "24 h"}
+_SOURCE_WORDS = {
+    RateSource.BENCHMARK: "of the benchmark",
+    RateSource.STATUS: "by the daemon's own count",
+}
+_USUAL_WINDOW = 3600.0
 
 
 async def fleet_report(store: ViewerStore) -> dict[str, Any]:
@@ -107,7 +113,7 @@ def _row(row: FleetRow, peers: Peers, missing: LogMissing | None) -> dict[str, A
 
 def fleet_rate(rows: tuple[FleetRow, ...]) -> float | None:
     """Sum the measured proof rates of the instances that prove now; benchmarks do not earn."""
-    return _sum([row.proofs_per_hour for row in rows if row.stage is Stage.RUNNING])
+    return _sum([row.proving_per_hour for row in rows if row.stage is Stage.RUNNING])
 
 
 def report_text(report: dict[str, Any]) -> str:
@@ -147,7 +153,9 @@ def status_text(report: dict[str, Any]) -> str:
         for item in report["findings"]
         if item["state"] != FindingState.OPEN
     }
-    return "\n".join([head, *rates, *(_row_line(row, quiet) for row in report["rows"])])
+    return "\n".join(
+        [head, *rates, *(_row_line(row, quiet, report["now"]) for row in report["rows"])]
+    )
 
 
 def _rate_words(rate: dict[str, Any], now: float) -> str:
@@ -159,7 +167,28 @@ def _rate_words(rate: dict[str, Any], now: float) -> str:
     return f"{rate['proofs_per_hour']:.1f}/h {words}{part}{old}"
 
 
-def _row_line(row: dict[str, Any], quiet: dict[tuple[int, str], str]) -> str:
+def _rate_note(row: dict[str, Any], now: float) -> str:
+    """Say of what a row's rate is where it is not of proofs completed in the last hour."""
+    source = row.get("rate_source")
+    if source is None:
+        return ""
+    notes = [_SOURCE_WORDS[source]] if source in _SOURCE_WORDS else []
+    window = row.get("rate_window")
+    if window and abs(window - _USUAL_WINDOW) >= 60:
+        notes.append(f"over {_duration(window)}")
+    age = now - row["rate_at"]
+    if age >= 60:
+        notes.append(f"{_duration(age)} old")
+    return f"(rate {', '.join(notes)})" if notes else ""
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
+
+
+def _row_line(row: dict[str, Any], quiet: dict[tuple[int, str], str], now: float) -> str:
     finding = row.get("finding_category")
     state = quiet.get((row["instance_id"], finding or ""))
     severity = row.get("finding_severity")
@@ -173,6 +202,7 @@ def _row_line(row: dict[str, Any], quiet: dict[tuple[int, str], str]) -> str:
             f"{_number(row.get('proofs_per_hour'), 1):>6}/h",
             f"${_number(row.get('cost_per_hour'), 3):>6}/h",
             f"${_number(row.get('spent'), 2):>6} spent",
+            _rate_note(row, now),
             f"{row['trend']:+.0%}" if row["trend"] else "",
             row["peers"] or "",
             f"{severity}: {finding}" + (f" ({state})" if state else "") if finding else "",

@@ -1,20 +1,21 @@
 """Windows, ends and ages of measured figures, to the second."""
 
-from collections import deque
-
 import pytest
 
 from fleetui.profiles.loader import load
 from fleetui.reading.batch import Batch
+from fleetui.reading.completions import Completions
 from fleetui.reading.download import Download
-from fleetui.reading.jobs import Done
 from fleetui.reading.rates import completion_rates
 
 NOW = 1_800_000_000.0
 
 
-def proofs(*ages: float) -> deque[Done]:
-    return deque(Done(str(age), NOW - age) for age in ages)
+def proofs(*ages: float) -> Completions:
+    done = Completions()
+    for age in ages:
+        done.add(NOW - age)
+    return done
 
 
 def test_a_window_has_its_end_and_not_its_begin() -> None:

@@ -8,6 +8,7 @@ from fleetui.domain.stage import Outcome, Stage, StageSpan
 from fleetui.domain.stream import Fact
 from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import Clues, make, proof_of, quote, remark, tail_proof
+from fleetui.reading.rates import MOST_PER_HOUR
 from fleetui.reading.stages import standing
 
 _COMPARED_SECONDS = 900.0
@@ -28,10 +29,14 @@ def look(clues: Clues) -> Iterator[Finding]:
 
 
 def measured(clues: Clues) -> tuple[float, Fact | None] | None:
-    """Return the measured rate in proofs an hour and the line that says it."""
+    """Return the measured rate in proofs an hour and the line that says it.
+
+    A figure that no machine reaches was not measured.
+    """
     line = clues.last("mark.throughput")
-    if line is not None:
-        return figure(line.fields.get("per_minute"), 0.0) * 60.0, line
+    rate = 0.0 if line is None else figure(line.fields.get("per_minute"), 0.0) * 60.0
+    if line is not None and rate <= MOST_PER_HOUR:
+        return rate, line
     rates = [rate for rate in clues.case.rates if rate.source is RateSource.BENCHMARK]
     return (rates[-1].proofs_per_hour, None) if rates else None
 
