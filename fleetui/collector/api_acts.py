@@ -34,6 +34,7 @@ async def set_state(intent: Intent, tools: Tools) -> Course:
         return course
     if intent.verb is Verb.STOP:
         tools.inventory.expect_stop(intent.instance_id)
+    _observe_new_beginning(intent, tools)
     answer = await tools.client.set_state(intent.instance_id, WANTED[intent.verb])
     if answer.queued:
         tools.walks.ask()
@@ -43,6 +44,13 @@ async def set_state(intent: Intent, tools: Tools) -> Course:
             tools.inventory.withdraw_stop(intent.instance_id)
         return _not_ok(answer)
     return await check_state(intent, tools)
+
+
+def _observe_new_beginning(intent: Intent, tools: Tools) -> None:
+    """Tell the target's reader that it begins anew, so that it is not judged by what was before."""
+    watcher = tools.fleet.get(intent.instance_id)
+    if intent.verb.begins_anew and watcher is not None:
+        watcher.reader.observe_restart(tools.clock.now())
 
 
 async def check_state(intent: Intent, tools: Tools) -> Course:
@@ -110,6 +118,7 @@ async def reboot(intent: Intent, tools: Tools) -> Course:
         course = await guard(intent, tools)
     if course is not None:
         return course
+    _observe_new_beginning(intent, tools)
     if intent.verb is Verb.RECYCLE:
         answer = await tools.client.recycle(intent.instance_id)
         if answer.ok:

@@ -29,6 +29,8 @@ LEAST_AGE_SECONDS = 60.0
 OLDEST_ROW_SECONDS = 90.0
 """Real seconds since the newest complete walk began; older data is stale."""
 AGAIN_SECONDS = 600.0
+SETTLING_SECONDS = 600.0
+"""So long (fleet time) nothing is done by itself to what somebody had begin anew."""
 ACTOR = SafeText("policy")
 _DAY_SECONDS = 86_400.0
 
@@ -145,12 +147,20 @@ class PolicyRunner:
             and _is_known(proposal, watcher)
             and self._standing.protection(watcher.instance_id) is None
             and not watcher.acting
+            and not _is_settling(watcher, now)
         )
 
 
 def _is_known(proposal: Proposal, watcher: Watcher) -> bool:
     """Tell whether what a rule goes by is known now: of a host that lets nobody in it is not."""
     return proposal.rule in OF_THE_API or watcher.connected or watcher.stage is Stage.LOADING
+
+
+def _is_settling(watcher: Watcher, now: float) -> bool:
+    """Tell whether somebody has just had it begin anew: the evidence may be of before that."""
+    reading = watcher.newest_reading
+    begun = reading.begun_anew_at if reading is not None else None
+    return begun is not None and now - begun < SETTLING_SECONDS
 
 
 def _dated(proposal: Proposal, earlier: Proposal | None, now: float) -> Proposal:

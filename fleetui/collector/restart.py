@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fleetui.collector.acts import Course, Tools, done, failed, guard, refused, unsure
 from fleetui.collector.script_words import words_of
 from fleetui.collector.watcher import Watcher
-from fleetui.domain.intent import Intent, Verb
+from fleetui.domain.intent import Intent, IntentState
 from fleetui.domain.text import sanitise
 from fleetui.ssh.link import ScriptResult
 from fleetui.store.interface import CollectorStore
@@ -44,11 +44,12 @@ async def restart_daemon(intent: Intent, tools: Tools) -> Course:
 
 
 async def recall_restarts(store: CollectorStore, fleet: Iterable[Watcher]) -> None:
-    """Tell the readers of the restarts that earlier runs were asked for."""
+    """Tell the readers what earlier runs had begin anew."""
     watchers = {watcher.instance_id: watcher for watcher in fleet}
     for intent in reversed(await store.intents(limit=RECALLED_INTENTS)):
         watcher = watchers.get(intent.instance_id)
-        if intent.verb is Verb.RESTART_DAEMON and intent.started_at and watcher is not None:
+        begun = intent.verb.begins_anew and intent.state is not IntentState.REFUSED
+        if begun and intent.started_at and watcher is not None:
             watcher.reader.observe_restart(intent.started_at)
 
 

@@ -46,6 +46,17 @@ class Verb(StrEnum):
         )
 
     @property
+    def begins_anew(self) -> bool:
+        """Whether what the instance is at starts over, and so does what it is judged by."""
+        return self in (
+            Verb.RESTART_DAEMON,
+            Verb.RESTART_BENCHMARK,
+            Verb.REBOOT,
+            Verb.RECYCLE,
+            Verb.START,
+        )
+
+    @property
     def loses_data(self) -> bool:
         """Whether what was on the instance is gone for good."""
         return self in (Verb.DESTROY, Verb.DRAIN_DESTROY, Verb.RECYCLE)

@@ -15,6 +15,7 @@ from fleetui.domain.reading import Reading
 from fleetui.domain.stage import Outcome, Progress, Stage
 from fleetui.domain.standing import Mark
 from fleetui.domain.text import SafeText, sanitise
+from fleetui.reading.stages import stay_began
 
 SPARED_SHARE = 0.25
 """What will end within this share of its limit after it is let go on."""
@@ -87,7 +88,7 @@ def _benchmark(subject: Subject, policy: Policy) -> Proposal | None:
     """Judge a benchmark's rate: none at all is a failure of its run, not slowness."""
     rate = _benchmark_rate(subject.reading.rates)
     price = subject.instance.price_running
-    if rate is None:
+    if rate is None or _is_measured_anew(subject.reading, rate):
         return None
     if rate.proofs_per_hour == 0:
         cause = _cause(subject.reading)
@@ -116,7 +117,7 @@ def _stage_limit(subject: Subject, policy: Policy, rule: str, now: float) -> Pro
     stages = _STAGES[rule]
     if reading.stage not in stages:
         return None
-    since = _since(reading, stages)
+    since = stay_began(reading.spans, stages, anew_at=reading.begun_anew_at)
     if since is None:
         return None
     limit, elapsed = limits.minutes * 60.0, now - since
@@ -225,14 +226,10 @@ def _benchmark_rate(rates: Iterable[Rate]) -> Rate | None:
     return next((rate for rate in rates if rate.source is RateSource.BENCHMARK), None)
 
 
-def _since(reading: Reading, stages: tuple[Stage, ...]) -> float | None:
-    """Return when the present stay in these stages began."""
-    since = None
-    for span in reversed(reading.spans):
-        if span.stage not in stages:
-            break
-        since = span.started_at if span.started_at is not None else since
-    return since
+def _is_measured_anew(reading: Reading, rate: Rate) -> bool:
+    """Tell whether a benchmark is under way that somebody asked for after this rate."""
+    begun = reading.begun_anew_at
+    return begun is not None and begun > rate.measured_at and reading.stage in _STAGES["benchmark"]
 
 
 def _left(progress: Progress | None) -> tuple[float, float] | None:

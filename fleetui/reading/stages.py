@@ -6,7 +6,7 @@ followed. Inside one stream the order of its lines always holds.
 """
 
 from bisect import insort
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from fleetui.domain.stage import Outcome, Stage, StageSpan
@@ -15,6 +15,7 @@ from fleetui.reading.stage_fold import Fold
 
 _KEPT_FIRST = 64
 _KEPT = 512
+_BREAK_SECONDS = 60.0
 _LATE_SECONDS = 30.0
 """How late an end without a time may come: longer than a pause between reads of a file."""
 
@@ -84,6 +85,28 @@ def standing(spans: tuple[StageSpan, ...]) -> StageSpan | None:
         if span.stage is not Stage.DAEMON_RESTART or span.outcome is not Outcome.DONE:
             return span
     return spans[-1] if spans else None
+
+
+def stay_began(
+    spans: Sequence[StageSpan], stages: Collection[Stage], *, anew_at: float | None = None
+) -> float | None:
+    """Return since when the limit of these stages counts for the present stay, `None` if unknown.
+
+    It counts anew after a failure, after a break (nothing known of what was between), and when
+    somebody had the instance begin anew (`anew_at`).
+    """
+    since: float | None = None
+    for span in reversed(spans):
+        if span.stage not in stages:
+            break
+        ended = span.ended_at
+        if since is not None and ended is not None and since - ended > _BREAK_SECONDS:
+            break
+        if span.outcome is Outcome.FAILED:
+            since = span.ended_at if since is None else since
+            break
+        since = span.started_at if span.started_at is not None else since
+    return since if since is None or anew_at is None else max(since, anew_at)
 
 
 def _in_true_order(events: list[StageEvent]) -> list[StageEvent]:

@@ -54,6 +54,7 @@ async def test_a_restart_that_was_asked_for_stays_known(tmp_path: Path) -> None:
     await recall_restarts(bench.store, fleet)
     asked = {watcher.instance_id: watcher.reader.case(0.0).restarts for watcher in fleet}
     assert asked == {7: (bench.clock.now(),), 8: ()}
+    assert fleet[0].reader.reading(bench.clock.now()).begun_anew_at == bench.clock.now()
     await bench.store.close()
 
 

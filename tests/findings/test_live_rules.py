@@ -21,7 +21,7 @@ from fleetui.domain.host import (
     StatusCounters,
 )
 from fleetui.domain.instance import Instance
-from fleetui.domain.stage import Progress, Stage, StageSpan
+from fleetui.domain.stage import Outcome, Progress, Stage, StageSpan
 from fleetui.domain.stream import Fact, LogChunk, StreamId
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.profiles.loader import load
@@ -548,6 +548,15 @@ def test_a_benchmark_that_cannot_end_in_time_is_told_at_the_pace_seen() -> None:
     assert [proof.source for proof in late.evidence] == ["progress", "/tmp/bench.log"]
     quick = msgspec.structs.replace(slow, eta_low_seconds=1000.0)
     assert diagnose(case(Stage.BENCH, progress=quick, **live)) == ()
+    begun_anew = case(Stage.BENCH, progress=slow, restarts=(NOW - 100.0,), **live)
+    assert diagnose(begun_anew) == ()
+    failed = msgspec.structs.replace(
+        spans[0], stage=Stage.WARMUP, ended_at=NOW - 900, outcome=Outcome.FAILED
+    )
+    last = msgspec.structs.replace(spans[1], started_at=NOW - 100)
+    pace = msgspec.structs.replace(slow, eta_low_seconds=2000.0)
+    after_failure = {**live, "spans": (failed, last)}
+    assert diagnose(case(Stage.BENCH, progress=pace, **after_failure)) == ()
 
 
 def test_a_first_warmup_with_few_workers_tells_of_those_to_come() -> None:

@@ -122,6 +122,50 @@ def test_stage_limits_go_by_measured_progress(
     assert rules(fetching(minutes, eta)) == (["parameters"] if strikes else [])
 
 
+def stay(*spans: tuple[Stage, float, float | None, Outcome], **more: Any) -> Subject:  # noqa: ANN401 - fields
+    """An instance in the last of these stays; times are minutes ago."""
+    made = tuple(
+        StageSpan(
+            stage=stage,
+            started_at=NOW - began * 60,
+            ended_at=None if ended is None else NOW - ended * 60,
+            outcome=outcome,
+        )
+        for stage, began, ended, outcome in spans
+    )
+    return subject(spans[-1][0], spans=made, **more)
+
+
+def test_a_stages_clock_counts_anew_after_an_act_a_failure_and_a_break() -> None:
+    first = (Stage.WARMUP, 200.0, 100.0, Outcome.DONE)
+    bench = (Stage.BENCH, 100.0, None, Outcome.ACTIVE)
+    assert rules(stay(first, bench)) == ["benchmark"]
+    restarted = (Stage.DAEMON_RESTART, 3.0, None, Outcome.ACTIVE)
+    interrupted = (Stage.BENCH, 100.0, 3.0, Outcome.UNKNOWN)
+    assert rules(stay(first, interrupted, restarted)) == ["benchmark"]
+    asked = NOW - 3.1 * 60
+    assert rules(stay(first, interrupted, restarted, begun_anew_at=asked)) == []
+    # An act long ago spares nothing.
+    assert rules(stay(first, bench, begun_anew_at=NOW - 90 * 60)) == ["benchmark"]
+    assert rules(stay(first, bench, begun_anew_at=NOW - 40 * 60)) == []
+    failed = (Stage.WARMUP, 200.0, 20.0, Outcome.FAILED)
+    again = (Stage.DAEMON_RESTART, 20.0, None, Outcome.ACTIVE)
+    assert rules(stay(failed, again)) == []
+    assert rules(stay(failed)) == [], "its failure is 20 minutes old"
+    assert rules(stay((Stage.WARMUP, 200.0, 50.0, Outcome.FAILED))) == ["benchmark"]
+    old = (Stage.DAEMON_START, 900.0, 890.0, Outcome.DONE)
+    assert rules(stay(old, (Stage.WARMUP, 10.0, None, Outcome.ACTIVE))) == []
+
+
+def test_an_earlier_benchmark_is_not_held_against_one_asked_for_since() -> None:
+    span = StageSpan(stage=Stage.WARMUP, started_at=NOW - 60)
+    anew = NOW - 1.0
+    old = msgspec.structs.replace(benchmark(0.0)[0], measured_at=NOW - 3600)
+    found = subject(Stage.WARMUP, spans=(span,), rates=(old,))
+    assert rules(found) == ["benchmark_zero"]
+    assert rules(subject(Stage.WARMUP, spans=(span,), rates=(old,), begun_anew_at=anew)) == []
+
+
 def test_idle_crashing_dear_outbid_and_blacklisted_are_named() -> None:
     gpu = Gpu(index=0, utilization=0.0)
     rate = Rate(

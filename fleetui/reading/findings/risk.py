@@ -10,6 +10,7 @@ from fleetui.reading.case import Case
 from fleetui.reading.figures import figure
 from fleetui.reading.findings.clues import Clues, make, proof_of, remark, tail_proof
 from fleetui.reading.findings.siblings import shown
+from fleetui.reading.stages import stay_began
 
 GIB = 1 << 30
 _KIB_IN_GIB = 1 << 20
@@ -153,15 +154,11 @@ def _deadline(clues: Clues) -> Iterator[Finding]:
         return
     limit = case.stage_limits.get(Stage.PARAM_FETCH if in_fetch else Stage.BENCH)
     stages = _BEFORE_PARAMS if in_fetch else _BENCH
-    starts = [
-        span.started_at
-        for span in case.spans
-        if span.stage in stages and span.started_at is not None
-    ]
-    if not starts or limit is None:
+    since = stay_began(case.spans, stages, anew_at=max(case.restarts, default=None))
+    if since is None or limit is None:
         return
     # A first proof or megabyte is no pace yet, unless it took long.
-    spent = case.now - min(starts)
+    spent = case.now - since
     if (progress.fraction or 0.0) < _FIRST_FRACTION and spent < _FIRST_FRACTION * limit:
         return
     # The friendlier end of the estimate: warn only when even that is too late.
@@ -177,7 +174,7 @@ def _deadline(clues: Clues) -> Iterator[Finding]:
         ],
         confidence=0.6,
         summary=f"At this pace {case.stage} needs {whole / 60:.0f} minutes; its limit is "
-        f"{limit / 60:.0f}, {_reached_in(min(starts) + limit - case.now)}",
+        f"{limit / 60:.0f}, {_reached_in(since + limit - case.now)}",
     )
 
 
