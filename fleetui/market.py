@@ -55,9 +55,7 @@ class VastMarket:
                     conditions, order=(("dph_total", "asc"),), disk_gb=disk_gb
                 )
         except TimeoutError:
-            raise MarketError(
-                f"the market did not answer within {SEARCH_SECONDS:.0f} s"
-            ) from None
+            raise MarketError(f"the market did not answer within {SEARCH_SECONDS:.0f} s") from None
         if found.error is not None:
             raise MarketError(f"the market does not answer: {found.error}")
         return found.offers, found.unreadable

@@ -44,9 +44,7 @@ async def print_offers(
     market = VastMarket(settings, os.environ)
     offers, unreadable = await _search(market, parsed.conditions, _disk(settings, template))
     records = await _records(settings)
-    report = offers_report(
-        text, parsed, offers, records, Order(order), blacklisted=blacklisted
-    )
+    report = offers_report(text, parsed, offers, records, Order(order), blacklisted=blacklisted)
     report["offers"] = report["offers"][:limit]
     report["unreadable"] = unreadable
     print(json_text(report) if as_json else offers_text(report))

@@ -271,9 +271,7 @@ class VastClient:
             following = reply.data.get("next_token")
             if not following:
                 whole_day = read_at >= (day + 1) * DAY_SECONDS
-                return DayOfCharges(
-                    day=day, read_at=read_at, charges=tuple(found), whole=whole_day
-                )
+                return DayOfCharges(day=day, read_at=read_at, charges=tuple(found), whole=whole_day)
             if not isinstance(following, str) or following == token:
                 raise unreadable("the charges turn in a circle")
             token = following

@@ -129,7 +129,7 @@ def test_templates_are_settings(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(
         'deploy.max_instances = 3\n[deploy.templates.cuzk]\nimage = "example/image"\n'
-        'disk_gb = 300\n'
+        "disk_gb = 300\n"
         'secrets = { PAVAIL = "env:PAVAIL_TOKEN" }\nmax_dollars_per_proof = 0.008\n'
     )
     deploy = config.load({}, {"FLEETUI_CONFIG": str(file)}).deploy
