@@ -9,6 +9,7 @@ filling an empty table until its rows are laid out. Ours runs once more with ten
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -25,6 +26,8 @@ from pty_child import PtyChild
 
 WARM_UP_SECONDS = 2.0
 SHARE, PER_SECOND = 0.1, 4.0
+PLANNED_STEPS = 80
+"""Steps of changes that are made up before the measuring; they come round again."""
 KEYS, BETWEEN_KEYS_SECONDS = 40, 0.13
 SIDES = ("ours", "ours-stock-output", "datatable")
 FIRST = {"datatable": b"0/0"}
@@ -162,39 +165,45 @@ async def run_ours(rows: int, *, diff: bool, still: bool) -> None:
     """Run the console on a store in memory whose rows change."""
     from fleetui.console.app import FleetApp  # noqa: PLC0415 - a side imports only its own
     from fleetui.domain.clock import SystemClock  # noqa: PLC0415 - the same
+    from fleetui.domain.reading import FleetRow  # noqa: PLC0415 - the same
     from sample_fleet import build  # noqa: PLC0415 - the same
 
     store = build(rows)
     app = FleetApp(store, clock=SystemClock(), actor="bench", account="bench")
     app.diff_output = diff
     chance = random.Random(1)  # noqa: S311 - made-up figures
-    ids, step = sorted(store.rows), 0
+    ids = sorted(store.rows)
 
     async def change() -> None:
-        nonlocal step
         table = app.fleet_screen.table
         while not (app.fleet_screen.is_laid_out and table.lines):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
         await asyncio.sleep(1.5)  # what the first paint leaves to be done is over by then
-        say_filled(await fill())
-        while not still:
+        took, steps = await fill(), [] if still else planned()
+        say_filled(took)
+        for step in itertools.cycle(steps):
             await asyncio.sleep(1 / PER_SECOND)
-            for instance_id in chance.sample(ids, int(rows * SHARE)):
-                row = store.rows[instance_id][1]
-                now = time.time()
-                store.put(
-                    msgspec.structs.replace(
-                        row,
-                        gpu_util=float(chance.randrange(100)),
-                        gpu_temp=float(chance.randrange(40, 84)),
-                        gpu_at=now,
-                        row_seen_at=now,
-                        newest_byte_at=now,
-                        progress_fraction=chance.random(),
-                        proofs_per_hour=chance.random() * 20,
-                        cost_per_proof=chance.random(),
-                    )
+            store.put(*step)
+
+    def planned() -> list[list[FleetRow]]:
+        """Make up the changes before anything is measured: they are the collector's cost."""
+        return [
+            [
+                msgspec.structs.replace(
+                    store.rows[instance_id][1],
+                    gpu_util=float(chance.randrange(100)),
+                    gpu_temp=float(chance.randrange(40, 84)),
+                    gpu_at=at,
+                    row_seen_at=at,
+                    newest_byte_at=at,
+                    progress_fraction=chance.random(),
+                    proofs_per_hour=chance.random() * 20,
+                    cost_per_proof=chance.random(),
                 )
+                for instance_id in chance.sample(ids, int(rows * SHARE))
+            ]
+            for at in (time.time() + step / PER_SECOND for step in range(PLANNED_STEPS))
+        ]
 
     async def fill() -> float:
         """Empty the table, fill it again and let it be painted."""
@@ -222,6 +231,15 @@ async def run_datatable(rows: int, *, diff: bool, still: bool) -> None:
     del diff
     chance = random.Random(1)  # noqa: S311 - made-up figures
 
+    steps = itertools.cycle(
+        [
+            (str(row), str(column), f"{chance.random():.4f}")
+            for row in chance.sample(range(rows), int(rows * SHARE))
+            for column in range(6)
+        ]
+        for _ in range(PLANNED_STEPS)
+    )
+
     class TableApp(App[None]):
         def compose(self) -> ComposeResult:
             yield DataTable(cursor_type="row")
@@ -239,9 +257,8 @@ async def run_datatable(rows: int, *, diff: bool, still: bool) -> None:
 
         def change(self) -> None:
             table = self.query_one(DataTable)
-            for row in chance.sample(range(rows), int(rows * SHARE)):
-                for column in range(6):
-                    table.update_cell(str(row), str(column), f"{chance.random():.4f}")
+            for row, column, words in next(steps):
+                table.update_cell(row, column, words)
 
     await TableApp().run_async()
 

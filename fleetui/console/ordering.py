@@ -1,6 +1,7 @@
 """Which rows are shown and in what order; pure."""
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter, itemgetter
 
 import msgspec
 
@@ -40,17 +41,38 @@ def is_failure(row: FleetRow, quiet: Mapping[int, Quiet]) -> bool:
     return row.stage is Stage.FAILED and row.instance_id not in quiet
 
 
-def standing(
-    row: FleetRow, selection: Selection, quiet: Mapping[int, Quiet]
-) -> tuple[bool, float | str | None]:
-    """Return what decides whether a row is shown (but for the filter) and where it stands."""
-    shown = not selection.failures_only or is_failure(row, quiet)
+Standing = tuple[bool, float | str | None]
+"""Whether a row is shown (but for the filter), and what it is ordered by."""
+
+
+def standing(selection: Selection, quiet: Mapping[int, Quiet]) -> Callable[[FleetRow], Standing]:
+    """Return what tells whether a row is shown (but for the filter) and where it stands."""
     if selection.sort == DEFAULT_SORT:
-        severity = loud_severity(row, quiet)
-        heard = 8.0 if row.finding_severity is not None else 9.0
-        return shown, heard if severity is None else float(severity.rank)
-    value = BY_NAME[selection.sort].key(row)
-    return shown, value.casefold() if isinstance(value, str) else value
+        if selection.failures_only:
+            return lambda row: (is_failure(row, quiet), _gravity(row, quiet))
+        return lambda row: (True, _gravity(row, quiet))
+    key = BY_NAME[selection.sort].key
+
+    def by_column(row: FleetRow) -> Standing:
+        value = key(row)
+        shown = not selection.failures_only or is_failure(row, quiet)
+        return shown, value.casefold() if isinstance(value, str) else value
+
+    return by_column
+
+
+_HEARD, _WELL = 8.0, 9.0
+_RANKS = {severity: float(severity.rank) for severity in Severity}
+
+
+def _gravity(row: FleetRow, quiet: Mapping[int, Quiet]) -> float:
+    worst = row.finding_severity
+    if worst is None and not quiet:
+        return _WELL
+    loud = loud_severity(row, quiet)
+    if loud is None:
+        return _WELL if worst is None else _HEARD
+    return _RANKS[loud]
 
 
 def select(
@@ -63,14 +85,14 @@ def select(
     known: list[tuple[float | str, FleetRow]] = []
     unknown: list[FleetRow] = []
     terms = bool(selection.query.terms)
-    for row in sorted(rows, key=lambda row: row.instance_id):
-        shown, value = standing(row, selection, quiet)
+    standing_of = standing(selection, quiet)
+    for row in sorted(rows, key=attrgetter("instance_id")):
+        shown, value = standing_of(row)
         if not shown or (terms and not selection.query.matches(row, now)):
             continue
         if value is None:
             unknown.append(row)
         else:
             known.append((value, row))
-    first: Callable[[tuple[float | str, FleetRow]], float | str] = lambda pair: pair[0]  # noqa: E731 - one typed key
-    known.sort(key=first, reverse=selection.descending)
+    known.sort(key=itemgetter(0), reverse=selection.descending)
     return [row for _, row in known] + unknown

@@ -10,6 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fleetui.console.chart_drawing import draw_chart
+from fleetui.console.diff_output import paint_lines
 from fleetui.console.palette import Piece, paint_of
 
 Point = tuple[float, float | None]
@@ -67,7 +68,8 @@ class Chart(Widget):
         head = [(f" {self._title}  ", "title bold"), *window, *figure]
         if head != self._head:
             self._head = head
-            self.refresh(Region(0, 0, self.size.width, 1))
+            if not self.is_attached or not paint_lines(self, {0: self.render_line(0)}):
+                self.refresh(Region(0, 0, self.size.width, 1))
 
     def set_window(self, name: str) -> None:
         """Say over what time the points go, beside the title."""
@@ -95,7 +97,9 @@ class Chart(Widget):
         try:
             lines = await asyncio.to_thread(self._draw, points, size.width, size.height)
             self._lines, self._drawn_for = lines, (points, size, utc)
-            self.refresh()
+            drawn = {y: self.render_line(y) for y in range(self.size.height)}
+            if not paint_lines(self, drawn):
+                self.refresh()
         except Exception as error:  # noqa: BLE001 - a chart that cannot be drawn must not end the app
             self._lines = [[(f"no chart: {type(error).__name__}", "dim")]]
             self._drawn_for = (points, size, utc)

@@ -199,9 +199,10 @@ class FleetTable(ScrollView, can_focus=True):
         if self.selection.group or self._quiet_ordered != self._state.quiet:
             return True
         moved = False
+        standing_of = standing(self.selection, self._state.quiet)
         for instance_id in changed:
-            row = self._state.row(instance_id)
-            place = None if row is None else standing(row, self.selection, self._state.quiet)
+            row = self._state.rows.get(instance_id)
+            place = None if row is None else standing_of(row)
             if self._ordered_by.get(instance_id) != place:
                 self._ordered_by[instance_id] = place
                 moved = True
@@ -238,7 +239,10 @@ class FleetTable(ScrollView, can_focus=True):
         return [item for item in shown if not isinstance(item, Group)]
 
     def _rows(self) -> list[FleetRow]:
-        rows = (self._state.row(instance_id) for instance_id in self._state.rows)
+        state = self._state
+        if not state.acting:
+            return list(state.rows.values())
+        rows = (state.row(instance_id) for instance_id in state.rows)
         return [row for row in rows if row is not None]
 
     def _reorder(self, lines: list[Line]) -> None:

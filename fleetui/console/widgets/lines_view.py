@@ -6,6 +6,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fleetui.console.binding import bindings_map, keymap_of
+from fleetui.console.diff_output import paint_lines
 from fleetui.console.palette import Piece, paint_of
 from fleetui.console.widgets.plain_scrollbar import make_plain
 
@@ -43,10 +44,16 @@ class LinesView(ScrollView, can_focus=True):
         """Set the lines; the position stays."""
         if lines == self._lines:
             return
-        if len(lines) != len(self._lines):
+        before, self._lines = self._lines, lines
+        if len(lines) != len(before):
             self.virtual_size = Size(self.size.width, len(lines))
-        self._lines = lines
-        self.refresh()
+            self.refresh()
+            return
+        top, height = self.scroll_offset.y, self.size.height
+        shown = range(top, min(top + height, len(lines)))
+        changed = [number - top for number in shown if lines[number] != before[number]]
+        if not self.is_attached or not paint_lines(self, {y: self.render_line(y) for y in changed}):
+            self.refresh()
 
     def set_cursor(self, line: int | None) -> None:
         """Put the bar on a line and bring it into view."""
