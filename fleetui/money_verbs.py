@@ -12,7 +12,8 @@ async def print_money(
 ) -> int:
     """Print the fleet's money of some days, one of its tables as CSV, or all as JSON."""
     from fleetui.domain.clock import parse_clock
-    from fleetui.reports.money import money_csv, money_report, money_text
+    from fleetui.reports.money import money_report
+    from fleetui.reports.money_text import money_csv, money_text
 
     now = parse_clock(settings.clock).now()
     store = await existing_store(settings)

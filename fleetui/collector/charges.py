@@ -15,6 +15,8 @@ from fleetui.vast.errors import Trouble, VastError
 
 log = logging.getLogger(__name__)
 
+NOTHING_YET_SECONDS = 60.0
+"""Until something was counted the next look comes at the latest after this."""
 DAYS_BACK = 30
 """As far as our own count is compared at the first look."""
 
@@ -42,18 +44,20 @@ class ChargeKeeper:
     async def run(self) -> None:
         """Look now and then until cancelled."""
         while True:
+            pause = self._interval
             try:
-                await self.look()
+                if not await self.look():
+                    pause = min(pause, NOTHING_YET_SECONDS)
             except VastError as error:
                 log.warning("no charges: %s", error)
                 if error.problem.trouble is not Trouble.SCOPE:
                     self._health.trouble(Part.CHARGES, f"not known: {error}")
             else:
                 self._health.well(Part.CHARGES)
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(pause)
 
-    async def look(self) -> None:
-        """Read what is not known in whole.
+    async def look(self) -> bool:
+        """Read what is not known in whole; false: nothing was counted yet to compare with.
 
         Raises:
             VastError: the API did not answer usably; the days before are kept.
@@ -61,8 +65,10 @@ class ChargeKeeper:
         today = int(self._clock.now() // DAY_SECONDS)
         first = today - DAYS_BACK
         counted = await self._store.spend(first)
+        if not counted:
+            return False
         known = {day.day for day in await self._store.charges(first) if day.whole}
-        for day in range(min((item.day for item in counted), default=today), today + 1):
+        for day in range(min(item.day for item in counted), today + 1):
             if day not in known:
                 charges = await self._client.charges(day)
                 if not charges.whole:
@@ -72,3 +78,4 @@ class ChargeKeeper:
                             ours[item.instance_id] += item.dollars
                     charges = msgspec.structs.replace(charges, counted=dict(ours))
                 await self._store.keep_charges(self._lease, charges)
+        return True

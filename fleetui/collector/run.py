@@ -33,6 +33,7 @@ from fleetui.collector.standing_book import StandingBook
 from fleetui.collector.survey import Survey
 from fleetui.collector.walks import Walks
 from fleetui.collector.watcher import Watcher
+from fleetui.domain.clock import ScaledClock
 from fleetui.domain.instance import Instance
 from fleetui.domain.reading import Reading
 from fleetui.domain.stream import StreamPosition
@@ -43,6 +44,7 @@ from fleetui.ssh.link import HostLink, LinkSink
 from fleetui.ssh.login import Login
 from fleetui.ssh.settings import FollowPlan
 from fleetui.store.interface import CollectorStore, FenceLostError, Lease, StoreError
+from fleetui.store.lease import host_clock
 from fleetui.store.sqlite import SqliteStore
 from fleetui.vast.client import VastClient
 from fleetui.vast.inventory import Inventory
@@ -226,6 +228,8 @@ async def _start_parts(
             for remains in resumed.remains
         },
         resumed.spent,
+        steady=host_clock().now,
+        speed=settings.clock.speed if isinstance(settings.clock, ScaledClock) else 1.0,
     )
     standing = StandingBook(store, lease, resumed.standing)
     fleet = Fleet(

@@ -43,14 +43,29 @@ def rate(value: float | None) -> str:
     """Say a proofs-per-hour figure in at most 5 cells."""
     if value is None:
         return UNKNOWN
-    return f"{value:.1f}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) < 1000 else _whole(value, 1e5)
+
+
+def count(value: float | None) -> str:
+    """Say a count that was measured in parts: a fraction of one is `<1`, not 0."""
+    return "<1" if value is not None and 0 < value < 1 else rate(value)
 
 
 def money(value: float | None, digits: int = 2) -> str:
-    """Say dollars without the sign (the column's title has it)."""
+    """Say dollars without the sign (the column's title has it); without digits in 6 cells."""
     if value is None:
         return UNKNOWN
-    return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{value:.{digits}f}" if abs(value) < 1000 else _whole(value, 1e6)
+
+
+def whole(value: float | None) -> str:
+    """Say a whole number in at most 5 cells."""
+    return UNKNOWN if value is None else _whole(value, 1e5)
+
+
+def _whole(value: float, most: float) -> str:
+    """Say it without a fraction; beyond what any can be only how large it is."""
+    return f"{value:.0f}" if abs(value) < most else f"{value:.0e}"
 
 
 def percent(fraction: float | None) -> str:

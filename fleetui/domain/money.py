@@ -11,7 +11,8 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
     `day` counts days since the epoch in UTC, `began_at` is its first second in epoch seconds.
     `seconds` is how long it was paid for; of these,
     `unseen_seconds` lie between two rows further apart than walks ever are, so that what it
-    cost then is the earlier row's word.
+    cost then is the earlier row's word, and of `unpriced_seconds` no row ever told the cost: they
+    are not in `dollars`.
     """
 
     instance_id: int
@@ -22,6 +23,7 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     unseen_seconds: float
     dollars: float
+    unpriced_seconds: float = 0.0
 
     def plus(self, other: "Spend") -> "Spend":
         """Add what else was spent on the same instance, day and stage."""
@@ -31,14 +33,19 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
             seconds=self.seconds + other.seconds,
             unseen_seconds=self.unseen_seconds + other.unseen_seconds,
             dollars=self.dollars + other.dollars,
+            unpriced_seconds=self.unpriced_seconds + other.unpriced_seconds,
         )
 
 
 class SpendTotal(msgspec.Struct, frozen=True, kw_only=True):
-    """What one instance has cost since FleetUI first saw it (`since`, epoch seconds)."""
+    """What one instance has cost since FleetUI first saw it (`since`, epoch seconds).
+
+    `None`: it never told its cost. With `unpriced_seconds` it cost at least this.
+    """
 
     since: float
-    dollars: float
+    dollars: float | None
+    unpriced_seconds: float = 0.0
 
 
 def hours_left(balance: float | None, burn: float | None) -> float | None:

@@ -1,13 +1,12 @@
 """The fleet's money: what it burns, what it cost by day, stage and instance, what a proof cost."""
 
-import csv
-import io
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, TypeVar
+from functools import reduce
+from typing import Any, Generic, TypeVar
 
-from fleetui.domain.charge import Reconciled, reconcile_days, reconcile_instances
+from fleetui.domain.charge import NOTHING, Reconciled, reconcile_days, reconcile_instances
 from fleetui.domain.money import Spend, hours_left
 from fleetui.domain.policy import Policy
 from fleetui.domain.reading import FleetRow
@@ -19,17 +18,20 @@ DAY_SECONDS = 86_400
 EARNING = frozenset({Stage.RUNNING})
 IDLE = frozenset({Stage.FAILED, Stage.STOPPED})
 """Stages that are paid for and lead to nothing by themselves."""
-TABLES = ("instances", "days", "stages")
 
 
 async def money_report(store: ViewerStore, policy: Policy, now: float, days: int) -> dict[str, Any]:
     """Gather the money of the last `days` days (UTC), the present one included.
 
-    Dollars throughout. `burn` is what the live instances cost an hour now (`burn_unknown` of them
-    do not tell), `idle_burn` that of the failed and stopped ones. `proofs` are measured rates over
-    the time they were measured in. A break-even rate is the proofs an hour at which a proof costs
-    what the owner's policy allows. `charges` compares with the API's own book, on the days that
-    are known of it; `None` until any is. What is not known is `None`, never 0.
+    Dollars throughout. Of `unpriced_hours` no row told the cost: where there are some, sums beside
+    them are the least it can have been, and `None` where there is nothing else. `burn` is what the
+    live instances cost an hour now (`burn_unknown` of them do not tell), `idle_burn` that of the
+    failed and stopped ones. `proofs` are measured rates over the time they were measured in. A
+    break-even rate is the proofs an hour at which a proof costs what the owner's policy allows.
+    `charges` compares with the API's own book, on the days that are known of it; `None` until any
+    is. There `before_us` is charged for days on which an instance was first seen, or for instances
+    never seen: it is in neither `charged` nor `difference`; `as_of` is the epoch time of a look at
+    a day that went on. What is not known is `None`, never 0.
     """
     first = int(now // DAY_SECONDS) - days + 1
     view = await store.fleet()
@@ -39,9 +41,13 @@ async def money_report(store: ViewerStore, policy: Policy, now: float, days: int
     rows = {row.instance_id: row for row in view.rows}
     burn = _sum(row.cost_per_hour for row in view.rows)
     balance = view.health.balance if view.health else None
-    by_day, by_instance = reconcile_days(spend, book), reconcile_instances(spend, book)
+    seen = {key: total.since for key, total in (await store.spend_totals()).items()}
+    by_day = reconcile_days(spend, book, seen)
+    by_instance = reconcile_instances(spend, book, seen)
+    as_of = {day.day: day.read_at for day in book if not day.whole}
     idle = [row for row in view.rows if row.stage in IDLE]
-    total = sum(item.dollars for item in spend)
+    sums = _Sums(spend, lambda _: None)
+    total = sums.dollars(None) if spend else 0.0
     made = sum(proofs.values())
     return {
         "now": now,
@@ -53,29 +59,31 @@ async def money_report(store: ViewerStore, policy: Policy, now: float, days: int
         "balance": balance,
         "hours_left": hours_left(balance, burn),
         "spent": _dollars(total),
+        "unpriced_hours": sums.unpriced_hours(None),
         "proofs": round(made, 1),
         "dollars_per_proof": _per_proof(total, made),
         "unseen_dollars": _dollars(
             sum(item.dollars * item.unseen_seconds / item.seconds for item in spend if item.seconds)
         ),
         "by_stage": _stages(spend, total),
-        "by_day": _days(spend, proofs, by_day),
+        "by_day": _days(spend, proofs, by_day, as_of),
         "by_instance": _instances(spend, proofs, rows, by_instance, policy),
-        "charges": _charges(by_day, by_instance),
+        "charges": _charges(by_day, by_instance, max(as_of.values(), default=None)),
     }
 
 
-def _stages(spend: Iterable[Spend], total: float) -> list[dict[str, Any]]:
-    dollars, seconds = _sums(spend, lambda item: item.stage)
+def _stages(spend: Iterable[Spend], total: float | None) -> list[dict[str, Any]]:
+    sums = _Sums(spend, lambda item: item.stage)
     return [
         {
             "stage": str(stage),
-            "dollars": _dollars(dollars[stage]),
-            "hours": round(seconds[stage] / 3600.0, 2),
-            "share": round(dollars[stage] / total, 4) if total else None,
+            "dollars": _dollars(dollars := sums.dollars(stage)),
+            "hours": sums.hours(stage),
+            "unpriced_hours": sums.unpriced_hours(stage),
+            "share": round(dollars / total, 4) if total and dollars is not None else None,
         }
         for stage in Stage
-        if stage in dollars
+        if stage in sums
     ]
 
 
@@ -83,23 +91,25 @@ def _days(
     spend: Sequence[Spend],
     proofs: Mapping[tuple[int, int], float],
     books: Mapping[int, Reconciled],
+    as_of: Mapping[int, float],
 ) -> list[dict[str, Any]]:
-    dollars, _ = _sums(spend, lambda item: item.day)
-    earning, _ = _sums((item for item in spend if item.stage in EARNING), lambda item: item.day)
+    sums = _Sums(spend, lambda item: item.day)
+    earning = _Sums((item for item in spend if item.stage in EARNING), lambda item: item.day)
     made: dict[int, float] = defaultdict(float)
     for (_, day), count in proofs.items():
         made[day] += count
-    days = sorted({*dollars, *made, *books})
     return [
         {
             "day": _date(day),
-            "dollars": _dollars(dollars.get(day)),
-            "proving_dollars": _dollars(earning.get(day, 0.0)),
+            "dollars": _dollars(sums.dollars(day)),
+            "unpriced_hours": sums.unpriced_hours(day),
+            "proving_dollars": _dollars(earning.dollars(day) if day in earning else 0.0),
             "proofs": round(made[day], 1) if day in made else None,
-            "dollars_per_proof": _per_proof(dollars.get(day), made.get(day)),
+            "dollars_per_proof": _per_proof(sums.dollars(day), made.get(day)),
             **_book(books.get(day)),
+            "as_of": as_of.get(day),
         }
-        for day in days
+        for day in sorted({*sums, *made, *books})
     ]
 
 
@@ -110,33 +120,36 @@ def _instances(
     books: Mapping[int | None, Reconciled],
     policy: Policy,
 ) -> list[dict[str, Any]]:
-    dollars, seconds = _sums(spend, lambda item: item.instance_id)
-    earning, _ = _sums(
-        (item for item in spend if item.stage in EARNING), lambda item: item.instance_id
+    sums = _Sums(spend, lambda item: item.instance_id)
+    other = _Sums(
+        (item for item in spend if item.stage not in EARNING), lambda item: item.instance_id
     )
     machines = {item.instance_id: item.machine_id for item in spend}
     made: dict[int, float] = defaultdict(float)
     for (instance_id, _), count in proofs.items():
         made[instance_id] += count
     found = []
-    for instance_id in sorted({*dollars, *rows}, key=lambda item: (-dollars.get(item, 0.0), item)):
+    for instance_id in sorted({*sums, *rows}, key=lambda one: (-(sums.dollars(one) or 0.0), one)):
         row = rows.get(instance_id)
         cost = row.cost_per_hour if row else None
         rate = row.proofs_per_hour if row else None
         even = break_even(cost, policy.dearest(row.instance_id, row.label)) if row else None
+        dollars = sums.dollars(instance_id)
+        none_beside = 0.0 if instance_id in sums else None
         found.append({
             "instance_id": instance_id,
             "machine_id": row.machine_id if row else machines.get(instance_id),
             "label": row.label if row else None,
             "gpu": row.gpu if row else None,
             "stage": str(row.stage if row else Stage.GONE),
-            "dollars": _dollars(dollars.get(instance_id)),
-            "hours": round(seconds.get(instance_id, 0.0) / 3600.0, 2),
+            "dollars": _dollars(dollars),
+            "hours": sums.hours(instance_id),
+            "unpriced_hours": sums.unpriced_hours(instance_id),
             "overhead_dollars": _dollars(
-                dollars.get(instance_id, 0.0) - earning.get(instance_id, 0.0)
+                other.dollars(instance_id) if instance_id in other else none_beside
             ),
             "proofs": round(made[instance_id], 1) if instance_id in made else None,
-            "dollars_per_proof": _per_proof(dollars.get(instance_id), made.get(instance_id)),
+            "dollars_per_proof": _per_proof(dollars, made.get(instance_id)),
             "cost_per_hour": cost,
             "proofs_per_hour": rate,
             "break_even_rate": None if even is None else round(even, 2),
@@ -152,120 +165,71 @@ def break_even(cost_per_hour: float | None, dearest: float) -> float | None:
 
 
 def _charges(
-    by_day: Mapping[int, Reconciled], by_instance: Mapping[int | None, Reconciled]
+    by_day: Mapping[int, Reconciled],
+    by_instance: Mapping[int | None, Reconciled],
+    as_of: float | None,
 ) -> dict[str, Any] | None:
     if not by_day:
         return None
-    books = by_day.values()
-    elsewhere = by_instance.get(None)
+    total = reduce(Reconciled.plus, by_day.values())
+    elsewhere = by_instance.get(None, NOTHING)
     return {
         "days": len(by_day),
-        "counted": _dollars(sum(book.counted for book in books)),
-        "charged": _dollars(sum(book.charged for book in books)),
-        "difference": _dollars(sum(book.difference for book in books)),
-        "bandwidth": _dollars(sum(book.bandwidth for book in books)),
-        "other": _dollars(sum(book.other for book in books)),
-        "for_no_instance": _dollars(
-            0.0 if elsewhere is None else elsewhere.charged + elsewhere.bandwidth + elsewhere.other
-        ),
+        **_book(total),
+        "other": _dollars(total.other),
+        "for_no_instance": _dollars(elsewhere.charged + elsewhere.bandwidth + elsewhere.other),
+        "as_of": as_of,
     }
 
 
 def _book(book: Reconciled | None) -> dict[str, Any]:
+    counted = None if book is None else _dollars(book.counted)
+    charged = None if book is None else _dollars(book.charged)
+    both = counted is not None and charged is not None
     return {
-        "charged": None if book is None else _dollars(book.charged),
+        "counted": counted,
+        "charged": charged,
+        # Of the rounded ones, so that a row subtracts as it stands.
+        "difference": _dollars((charged or 0.0) - (counted or 0.0)) if both else None,
+        "before_us": None if book is None else _dollars(book.before_us),
+        "before_us_counted": None if book is None else _dollars(book.before_us_counted),
         "bandwidth": None if book is None else _dollars(book.bandwidth),
-        "difference": None if book is None else _dollars(book.difference),
     }
 
 
-def money_text(report: dict[str, Any], *, most_instances: int = 20) -> str:
-    """Draw a money report as plain lines."""
-    least, most = ("≥", "≤") if report["burn_unknown"] else ("", "")
-    lines = [
-        (
-            f"burn {least}${_n(report['burn'], 2)}/h, of it idle ${_n(report['idle_burn'], 2)}/h"
-            f" ({len(report['idle'])} failed or stopped)"
-        ),
-        f"balance ${_n(report['balance'], 2)}, {most}{_n(report['hours_left'], 0)} h left",
-        (
-            f"{report['days']} days: ${_n(report['spent'], 2)} for"
-            f" {_n(report['proofs'], 0)} proofs, ${_n(report['dollars_per_proof'], 4)} a proof"
-        ),
-        "",
-        f"{'stage':<15}{'$':>10}{'hours':>10}{'share':>8}",
-    ]
-    lines += [
-        f"{item['stage']:<15}{_n(item['dollars'], 2):>10}{_n(item['hours'], 1):>10}"
-        f"{_share(item['share']):>8}"
-        for item in report["by_stage"]
-    ]
-    lines += ["", f"{'day':<15}{'$':>10}{'proofs':>10}{'$/proof':>10}{'charged':>10}{'diff':>9}"]
-    lines += [
-        f"{item['day']:<15}{_n(item['dollars'], 2):>10}{_n(item['proofs'], 0):>10}"
-        f"{_n(item['dollars_per_proof'], 4):>10}{_n(item['charged'], 2):>10}"
-        f"{_n(item['difference'], 2):>9}"
-        for item in report["by_day"]
-    ]
-    lines += [
-        "",
-        (
-            f"{'instance':<12}{'machine':>9} {'gpu':<14}{'stage':<14}{'$':>9}{'overhead':>10}"
-            f"{'proofs':>8}{'$/proof':>9}{'rate':>8}{'even at':>9}"
-        ),
-    ]
-    lines += [
-        f"{item['instance_id']:<12}{item['machine_id'] or '?':>9} {(item['gpu'] or '?'):<14.13}"
-        f"{item['stage']:<14}{_n(item['dollars'], 2):>9}{_n(item['overhead_dollars'], 2):>10}"
-        f"{_n(item['proofs'], 0):>8}{_n(item['dollars_per_proof'], 4):>9}"
-        f"{_n(item['proofs_per_hour'], 1):>8}{_n(item['break_even_rate'], 1):>9}"
-        for item in report["by_instance"][:most_instances]
-    ]
-    left = len(report["by_instance"]) - most_instances
-    if left > 0:
-        lines.append(f"and {left} more: --json or --csv instances has all")
-    lines += ["", _charges_text(report["charges"])]
-    return "\n".join(lines)
+class _Sums(Generic[_Key]):
+    """Money and time added up by a key of the entries."""
 
+    def __init__(self, spend: Iterable[Spend], key: Callable[[Spend], _Key]) -> None:
+        self._dollars: dict[_Key, float] = defaultdict(float)
+        self._seconds: dict[_Key, float] = defaultdict(float)
+        self._unpriced: dict[_Key, float] = defaultdict(float)
+        for item in spend:
+            of = key(item)
+            self._dollars[of] += item.dollars
+            self._seconds[of] += item.seconds
+            self._unpriced[of] += item.unpriced_seconds
 
-def _charges_text(charges: dict[str, Any] | None) -> str:
-    if charges is None:
-        return "the API's charges are not known: they need a key with billing_read"
-    return (
-        f"by the API's book ({charges['days']} days): ${_n(charges['charged'], 2)} for GPU and"
-        f" disk against ${_n(charges['counted'], 2)} counted here, difference"
-        f" ${_n(charges['difference'], 2)}; besides ${_n(charges['bandwidth'], 2)} for bandwidth,"
-        f" ${_n(charges['other'], 2)} for other things"
-    )
+    def __iter__(self) -> Iterator[_Key]:
+        return iter(self._dollars)
 
+    def __contains__(self, of: object) -> bool:
+        return of in self._dollars
 
-def money_csv(report: dict[str, Any], table: str) -> str:
-    """Draw one of `TABLES` as CSV with a heading; what is not known is left empty."""
-    rows = report[f"by_{table.removesuffix('s')}"]
-    out = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    return out.getvalue()
+    def dollars(self, of: _Key) -> float | None:
+        """Return the least that was spent; `None` where no price was ever known."""
+        if of not in self._dollars or 0 < self._seconds[of] <= self._unpriced[of]:
+            return None
+        return self._dollars[of]
 
+    def hours(self, of: _Key) -> float:
+        """Return how long was paid for."""
+        return round(self._seconds.get(of, 0.0) / 3600.0, 2)
 
-def _cell(value: object) -> object:
-    """A spreadsheet takes text that begins like this for a formula."""
-    return (
-        f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value
-    )
-
-
-def _sums(
-    spend: Iterable[Spend], key: Callable[[Spend], _Key]
-) -> tuple[dict[_Key, float], dict[_Key, float]]:
-    dollars: dict[_Key, float] = defaultdict(float)
-    seconds: dict[_Key, float] = defaultdict(float)
-    for item in spend:
-        dollars[key(item)] += item.dollars
-        seconds[key(item)] += item.seconds
-    return dollars, seconds
+    def unpriced_hours(self, of: _Key) -> float:
+        """Return of how long no price is known; a little of it is never 0."""
+        seconds = self._unpriced.get(of, 0.0)
+        return max(round(seconds / 3600.0, 2), 0.01) if seconds else 0.0
 
 
 def _date(day: int) -> str:
@@ -283,11 +247,3 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 def _dollars(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-def _n(value: float | None, digits: int) -> str:
-    return "?" if value is None else f"{value:.{digits}f}"
-
-
-def _share(value: float | None) -> str:
-    return "?" if value is None else f"{value:.0%}"

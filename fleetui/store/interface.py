@@ -200,6 +200,9 @@ class ViewerStore(Protocol):
     async def proposals(self) -> tuple[Proposal, ...]:
         """Return what the owner's rules propose now."""
 
+    async def spend_totals(self) -> dict[int, SpendTotal]:
+        """Return what each instance has cost since it was first seen."""
+
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         """Return what was spent on a day (UTC, counted from the epoch) and later, oldest first."""
 
@@ -311,9 +314,6 @@ class CollectorStore(ViewerStore, Protocol):
 
     async def write_blacklist(self, lease: Lease, machine_id: int, mark: Mark | None) -> None:
         """Put a machine on the blacklist, or (`None`) take it off, under the fence."""
-
-    async def spend_totals(self) -> dict[int, SpendTotal]:
-        """Return what each instance has cost since it was first seen."""
 
     async def host_keys(self) -> dict[int, str]:
         """Return the accepted host key (OpenSSH line) of each instance."""

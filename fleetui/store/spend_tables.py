@@ -23,6 +23,7 @@ TABLES = (
     """,
     "CREATE INDEX spend_day ON spend (day)",
 )
+UNPRICED = ("ALTER TABLE spend ADD COLUMN unpriced_seconds REAL NOT NULL DEFAULT 0",)
 
 
 _FIELDS = Spend.__struct_fields__
@@ -37,7 +38,8 @@ def write_spend(connection: sqlite3.Connection, spend: Sequence[Spend]) -> None:
         " began_at = min(began_at, excluded.began_at),"
         " seconds = seconds + excluded.seconds,"
         " unseen_seconds = unseen_seconds + excluded.unseen_seconds,"
-        " dollars = dollars + excluded.dollars",
+        " dollars = dollars + excluded.dollars,"
+        " unpriced_seconds = unpriced_seconds + excluded.unpriced_seconds",
         [tuple(getattr(item, name) for name in _FIELDS) for item in spend],
     )
 
@@ -55,9 +57,14 @@ def read_spend(connection: sqlite3.Connection, since_day: int) -> tuple[Spend, .
 def read_totals(connection: sqlite3.Connection) -> dict[int, SpendTotal]:
     """Read each instance's total."""
     found = connection.execute(
-        "SELECT instance_id, min(began_at), sum(dollars) FROM spend GROUP BY instance_id"
+        "SELECT instance_id, min(began_at), sum(dollars), sum(seconds), sum(unpriced_seconds)"
+        " FROM spend GROUP BY instance_id"
     )
     return {
-        instance_id: SpendTotal(since=since, dollars=dollars)
-        for instance_id, since, dollars in found
+        instance_id: SpendTotal(
+            since=since,
+            dollars=None if 0 < seconds <= unpriced else dollars,
+            unpriced_seconds=unpriced,
+        )
+        for instance_id, since, dollars, seconds, unpriced in found
     }

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetui.collector.pending import Pending
-from fleetui.collector.spending import SpendMeter
+from fleetui.collector.spending import MOST_SECONDS, SpendMeter
 from fleetui.domain.clock import SystemClock
 from fleetui.domain.instance import Instance
-from fleetui.domain.money import hours_left
+from fleetui.domain.money import SpendTotal, hours_left
 from fleetui.domain.stage import Stage
 from fleetui.store.interface import Batch
 from fleetui.store.sqlite import SqliteStore
@@ -48,10 +48,60 @@ def test_an_unknown_cost_counts_time_and_what_was_known_last() -> None:
     meter = SpendMeter({}, {})
     meter.observe(row(None), None, 0.0)
     (spent,) = meter.observe(row(36.0), None, 60.0)
-    assert (spent.dollars, spent.seconds) == (0.0, 60.0)
+    assert (spent.dollars, spent.seconds, spent.unpriced_seconds) == (0.0, 60.0, 60.0)
+    assert meter.total(1) == SpendTotal(since=0.0, dollars=None, unpriced_seconds=60.0)
     meter.observe(row(None), None, 120.0)
     (spent,) = meter.observe(row(None), None, 180.0)
     assert spent.dollars == pytest.approx(0.6)
+    assert spent.unpriced_seconds == 0.0
+    total = meter.total(1)
+    assert total is not None
+    assert total.dollars == pytest.approx(1.2)
+    assert total.unpriced_seconds == 60.0
+
+
+def test_a_clock_set_forward_within_a_run_books_no_day_to_come() -> None:
+    steady = 1000.0
+    meter = SpendMeter({}, {}, steady=lambda: steady)
+    meter.observe(row(1.0), None, 10.0)
+    steady += 60.0
+    (spent,) = meter.observe(row(1.0), Stage.RUNNING, 70.0 + 365 * DAY)
+    assert (spent.day, spent.seconds) == (0, 60.0)
+    steady += 60.0
+    (spent,) = meter.observe(row(1.0), Stage.RUNNING, 130.0 + 365 * DAY)
+    assert (spent.day, spent.began_at, spent.seconds) == (0, 70.0, 60.0)
+    # Set right again.
+    steady += 60.0
+    (spent,) = meter.observe(row(1.0), Stage.RUNNING, 191.0)
+    assert (spent.began_at, spent.seconds) == (130.0, 61.0)
+    # Asleep for a day: the steady clock says so too.
+    steady += DAY
+    spent_asleep = meter.observe(row(1.0), Stage.RUNNING, 191.0 + DAY)
+    assert sum(item.seconds for item in spent_asleep) == DAY
+    total = meter.total(1)
+    assert total is not None
+    assert total.dollars == pytest.approx((181.0 + DAY) / 3600.0)
+
+
+def test_a_clock_set_back_is_followed() -> None:
+    steady = 0.0
+    meter = SpendMeter({}, {}, steady=lambda: steady)
+    meter.observe(row(1.0), None, 400 * DAY)
+    steady += 60.0
+    assert meter.observe(row(1.0), None, 5 * DAY) == ()
+    steady += 60.0
+    (spent,) = meter.observe(row(1.0), None, 5 * DAY + 60.0)
+    assert (spent.day, spent.seconds) == (5, 60.0)
+
+
+def test_across_collectors_a_week_is_the_most_that_is_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    meter = SpendMeter({1: (0.0, row(1.0))}, {})
+    spent = meter.observe(row(1.0), Stage.RUNNING, 365 * DAY)
+    assert sum(item.seconds for item in spent) == MOST_SECONDS
+    assert min(item.day for item in spent) == 358
+    assert "instance 1 was last seen 365 days ago: only the last 7 are counted" in caplog.text
 
 
 steps = st.lists(
@@ -78,7 +128,7 @@ def test_time_and_money_add_up(walked: list[tuple[float, float, Stage]]) -> None
     assert all(item.day == int(item.began_at // DAY) for item in spent)
     total = meter.total(1)
     assert total is not None
-    assert total.dollars == pytest.approx(expected, abs=1e-6)
+    assert (total.dollars or 0.0) == pytest.approx(expected, abs=1e-6)
 
 
 async def test_the_store_adds_up_and_keeps_it(tmp_path: Path) -> None:
@@ -102,6 +152,20 @@ async def test_the_store_adds_up_and_keeps_it(tmp_path: Path) -> None:
     assert total is not None
     assert total.since == 100.0
     assert total.dollars == pytest.approx(0.22)
+    await store.close()
+
+
+async def test_the_store_keeps_what_was_without_a_price(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "fleet.db", clock=SystemClock())
+    lease = await store.take_lease("test", 30.0)
+    assert lease is not None
+    meter = SpendMeter({}, {})
+    for at, cost in ((0.0, None), (60.0, None), (120.0, 3600.0), (121.0, 3600.0)):
+        spent = meter.observe(row(cost), Stage.BENCH, at)
+        await store.publish(lease, Batch(at=at, spend=spent))
+        assert (await store.spend_totals()).get(1) == (meter.total(1) if spent else None)
+    (item,) = await store.spend(0)
+    assert (item.seconds, item.unpriced_seconds, item.dollars) == (121.0, 120.0, 1.0)
     await store.close()
 
 

@@ -4,6 +4,7 @@ import msgspec
 
 from console_pilot import NOW, Console, console
 from fleetui.console.screens.hosts import HostsScreen, MoneyScreen
+from fleetui.domain.charge import Charge, DayOfCharges
 from fleetui.domain.finding import Severity
 from fleetui.domain.finding_record import MachineMark
 from fleetui.domain.machine_record import MachineRecord
@@ -121,3 +122,34 @@ async def test_the_money_says_what_it_went_into() -> None:
         await run.shows("they need a key with billing_read")
         await run.press("m")
         await shown(run)
+
+
+async def test_time_without_a_price_and_what_was_before_us_are_said_on_a_small_screen() -> None:
+    store = recorded()
+    first = min(store.rows)
+    today = int(NOW // DAY_SECONDS)
+    store.spend_list = [
+        Spend(
+            instance_id=first, machine_id=1, day=today, stage=stage, began_at=NOW - 3600,
+            seconds=3600.0, unseen_seconds=0.0, dollars=dollars, unpriced_seconds=unpriced,
+        )
+        for stage, dollars, unpriced in (
+            (Stage.LOADING, 0.0, 3600.0), (Stage.RUNNING, 28.59, 0.0),
+        )
+    ]  # fmt: skip
+    store.proofs_made = {(first, today): 0.4}
+    store.charge_days = [
+        DayOfCharges(day=today, read_at=today * DAY_SECONDS + 3660.0, counted={first: 28.59},
+                     charges=(Charge(instance_id=first, kind="gpu", dollars=40.0),))
+    ]  # fmt: skip
+    async with console(store, size=(80, 40)) as run:
+        await run.press("5", "m")
+        await run.shows("30 days: ≥$28.59 for <1 proofs, ≥$71.4750 a proof")
+        await run.shows("1.0 h without a known price are not in the sums")
+        await run.shows("1 day as of 01:01 UTC, for GPU and disk; $0.00 for bandwidth besides")
+        await run.shows("charged $0.00 less counted $0.00: difference $0.00")
+        await run.shows("not compared: $40.00 of the days on which an instance was first seen")
+        (line,) = [line for line in run.text.split("\n") if "01:01" in line and "2" in line[:2]]
+        assert line.split()[1:] == [
+            "≥28.59", "<1", "≥71.4750", "0.00", "0.00", "0.00", "40.00", "01:01",
+        ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from math import inf
 
 import msgspec
 
@@ -17,7 +18,7 @@ from fleetui.domain.finding_record import (
 from fleetui.domain.instance import Instance, Walk
 from fleetui.domain.intent import AuditEntry, Event, Intent, Withdrawal
 from fleetui.domain.machine_record import MachineRecord
-from fleetui.domain.money import Spend
+from fleetui.domain.money import Spend, SpendTotal
 from fleetui.domain.policy import Proposal
 from fleetui.domain.reading import FleetRow, Reading
 from fleetui.domain.sample import FleetSample, Sample
@@ -229,6 +230,19 @@ class MemoryStore:
     async def spend(self, since_day: int) -> tuple[Spend, ...]:
         await self._ready()
         return tuple(item for item in self.spend_list if item.day >= since_day)
+
+    async def spend_totals(self) -> dict[int, SpendTotal]:
+        await self._ready()
+        since: dict[int, float] = {}
+        for item in self.spend_list:
+            since[item.instance_id] = min(since.get(item.instance_id, inf), item.began_at)
+        return {
+            key: SpendTotal(
+                since=began,
+                dollars=sum(item.dollars for item in self.spend_list if item.instance_id == key),
+            )
+            for key, began in since.items()
+        }
 
     async def proofs(self, since_day: int) -> dict[tuple[int, int], float]:
         await self._ready()
