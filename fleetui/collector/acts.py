@@ -1,5 +1,6 @@
 """What every act on an instance needs, and the guard before it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ from fleetui.vast.inventory import Inventory
 if TYPE_CHECKING:
     from fleetui.collector.deploy import Deployer
 
+LOOK_SECONDS = 0.1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
@@ -43,6 +46,7 @@ class Tools:
     older_logs: OlderLogs
     keep_answer: Callable[[Answer], Awaitable[None]]
     answers: Callable[[Sequence[str]], Awaitable[tuple[Answer, ...]]]
+    note: Callable[[Intent, str], Awaitable[None]]
     clock: Clock
     expiry_seconds: float
     command_seconds: float
@@ -51,6 +55,7 @@ class Tools:
     drain_deadline_seconds: float
     verify_deadline_seconds: float
     script_timeout_seconds: float
+    first_try_seconds: float
 
 
 @dataclass(frozen=True)
@@ -103,11 +108,25 @@ def differs(intent: Intent, instance: Instance) -> str | None:
     return None
 
 
+async def first_try(intent: Intent, tools: Tools) -> None:
+    """Wait, bounded, until it is known whether the target lets anybody in.
+
+    Of a collector that has just started no host has been heard yet, which is no reason to refuse.
+    """
+    end = asyncio.get_running_loop().time() + tools.first_try_seconds
+    while asyncio.get_running_loop().time() < end:
+        watcher = tools.fleet.get(intent.instance_id)
+        if watcher is None or not watcher.awaits_first_try:
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
 async def last_look(intent: Intent, tools: Tools) -> str:
     """Keep what the host can still tell before its data is lost; bounded in time, never fails.
 
     Returns what to add to the act's result: nothing, or that there was no look and why.
     """
+    await first_try(intent, tools)
     watcher = tools.fleet.get(intent.instance_id)
     if watcher is None:
         return "; without a last look: it is not followed"

@@ -115,6 +115,15 @@ class BlackBox:
         self._say(watcher, f"snapshot taken{part}: {reason}")
         return True
 
+    async def has_since(self, instance_id: int, at: float) -> bool:
+        """Tell whether one was stored since then, as by a run that ended meanwhile."""
+        try:
+            taken = await self._store.snapshots(instance_id)
+        except StoreError as error:
+            log.warning("the snapshots of instance %d cannot be read: %s", instance_id, error)
+            return False
+        return any(snapshot.at >= at for snapshot in taken)
+
     async def _look(self, link: HostLink, script: str) -> str:
         """Return what came within the time."""
         try:

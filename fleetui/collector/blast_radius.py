@@ -1,5 +1,6 @@
 """How many instances may be taken from their work within a short time."""
 
+import contextlib
 from collections import deque
 from collections.abc import Iterable
 
@@ -41,3 +42,23 @@ class BlastRadius:
             )
         self._times.append(now)
         return None
+
+    def give_back(self, at: float) -> None:
+        """Take back what was counted at a time: it was refused, and nothing was done."""
+        with contextlib.suppress(ValueError):
+            self._times.remove(at)
+
+    def exceeded_at(self, at: float, now: float, fleet: int) -> str | None:
+        """Say why an act that an earlier run began at `at` goes beyond the limit, or `None`.
+
+        Those that were taken from the fleet since count as of it.
+        """
+        recent = [time for time in self._times if now - time <= self._window]
+        before = sum(time <= at for time in recent)
+        limit = self.limit(fleet + len(recent))
+        if before <= limit:
+            return None
+        return (
+            f"{before} instances were taken from their work within {self._window / 60:.0f} min, and"
+            f" no more than {limit} may be (settings blast_radius_instances, blast_radius_share)"
+        )

@@ -19,10 +19,12 @@ from fleetui.collector.acts import (
     unsure,
 )
 from fleetui.collector.standing_acts import stopped_by_protection
-from fleetui.domain.intent import Intent
+from fleetui.domain.intent import Intent, IntentState
 from fleetui.vast.client import ActionResult, Presence, PresenceKind
 
 OPEN_CODES = (408, 429)
+TAKEN = "the API took it; its absence is not confirmed yet"
+"""Result of an intent under way whose DELETE was answered."""
 
 
 async def refusal(intent: Intent, tools: Tools) -> Course | None:
@@ -45,20 +47,53 @@ async def destroy(intent: Intent, tools: Tools) -> Course:
 
 
 async def check_destroy(intent: Intent, tools: Tools) -> Course:
-    """Go on with an earlier run's destroy: it was confirmed, and is not forgotten."""
+    """Go on with an earlier run's destroy: it was confirmed, and is not forgotten.
+
+    What the host can still tell is kept first, unless the earlier run had done that.
+    """
     presence = await tools.client.look(intent.instance_id)
-    return await _until_gone(intent, tools, presence, begun=True)
+    missed = ""
+    if not await tools.black_box.has_since(intent.instance_id, _begun_at(intent)):
+        missed = "; without a last look: the collector ended before it had one"
+        is_meant = judged(intent, presence) is None and too_old(intent, tools) is None
+        if is_meant:
+            missed = await last_look(intent, tools)
+            presence = await tools.client.look(intent.instance_id)
+    course = await _until_gone(intent, tools, presence, begun=True)
+    is_lost = course.state is not IntentState.REFUSED
+    return Course(course.state, course.text + missed) if is_lost else course
+
+
+async def let_be(intent: Intent, tools: Tools, reason: str) -> Course:
+    """Do not go on with an earlier run's destroy; says how far it had come, as far as is known."""
+    presence = await tools.client.look(intent.instance_id)
+    if presence.kind is PresenceKind.GONE:
+        if intent.instance_id not in tools.inventory or await _proven(intent, tools):
+            return done("gone: the API has no such instance")
+        return unsure(f"not gone on with: {reason}; the API says it is gone, the list not yet")
+    taken = intent.result == TAKEN
+    if presence.kind is PresenceKind.UNKNOWN:
+        return unsure(f"not gone on with: {reason}; the API does not tell whether it is there")
+    if taken:
+        return unsure(f"not asked for again: {reason}; but the API had taken the destroy before")
+    return failed(
+        f"not gone on with: {reason}; no answer to its destroy is known, and it is still there"
+    )
 
 
 def too_old(intent: Intent, tools: Tools) -> Course | None:
     """Refuse to go on with what was begun so long ago that nobody reckons with it any more."""
-    age = tools.clock.now() - (intent.started_at or intent.created_at)
+    age = tools.clock.now() - _begun_at(intent)
     if abs(age) <= tools.expiry_seconds:
         return None
     return failed(
         f"begun {age / 60:.0f} min ago by a collector that ended since, and it is still there:"
         " it was not asked for again; ask anew if it is still wanted"
     )
+
+
+def _begun_at(intent: Intent) -> float:
+    return intent.started_at or intent.created_at
 
 
 async def _until_gone(
@@ -78,12 +113,15 @@ async def _until_gone(
         if presence.kind is PresenceKind.PRESENT and presence.instance is not None:
             difference = differs(intent, presence.instance)
             if difference is not None:
-                return refused(f"stopped trying: {difference}")
+                text = f"stopped trying: {difference}"
+                return failed(text) if asked else refused(text)
             tools.inventory.learn(presence.instance)
             answer = await tools.client.destroy(intent.instance_id)
             asked = True
             if _rejected(answer):
                 return failed(f"the API refused: {answer.text}")
+            if answer.ok:
+                await tools.note(intent, TAKEN)
         known = intent.instance_id in tools.inventory
         if presence.kind is PresenceKind.GONE and not known:
             return done("gone: the API has no such instance")

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from fleetui.collector import (
     api_acts,
@@ -16,7 +17,7 @@ from fleetui.collector import (
     restart,
     standing_acts,
 )
-from fleetui.collector.acts import Course, Tools, failed, refused, unsure
+from fleetui.collector.acts import Course, Tools, failed, first_try, refused, unsure
 from fleetui.collector.admission import Admission, Permissions
 from fleetui.collector.blast_radius import BlastRadius
 from fleetui.collector.health import HealthBoard, Part
@@ -37,7 +38,7 @@ WAITING = "waiting its turn"
 AT_ONCE = 256
 """Far more than the API takes in a minute: a destroy waits here for its proof."""
 
-Act = Callable[[Intent, Tools], Awaitable[Course]]
+Act = Callable[[Intent, Tools], Coroutine[Any, Any, Course]]
 
 ACTS: dict[Verb, tuple[str, Act, Act]] = {
     Verb.RESTART_DAEMON: ("restarting daemon", restart.restart_daemon, restart.check_restart),
@@ -71,6 +72,16 @@ ACTS: dict[Verb, tuple[str, Act, Act]] = {
     Verb.READ_OLDER: ("reading older log", older_acts.read_older, older_acts.check_older),
 }
 """Verb to the word shown while it runs, the act, and the look at an earlier run's act."""
+
+GOES_ON = frozenset({
+    Verb.DESTROY,
+    Verb.DRAIN_DESTROY,
+    Verb.PROTECT,
+    Verb.UNPROTECT,
+    Verb.BLACKLIST,
+    Verb.UNBLACKLIST,
+})  # fmt: skip
+"""Verbs whose earlier run's act is gone on with; of the others it is only found out."""
 
 
 class _Errand:
@@ -209,24 +220,34 @@ class Executor:
         if intent.verb is Verb.DESTROY and not check:
             # One that is refused must end nothing else.
             course = self._forbidden(intent) or await destroy.refusal(intent, self._tools)
-            course = course or self._beyond_blast_radius(intent)
-            if course is not None:
-                return course
-            self._overtake(intent.instance_id)
+            return course or await self._counted(intent, self._destroy(intent))
         if intent.verb.stands_apart:
             # A protection must not wait behind the drain that it is to stop.
             return await self._course(intent, check=check)
         async with self._locks[intent.instance_id], self._slots:
             return await self._course(intent, check=check)
 
+    async def _destroy(self, intent: Intent) -> Course:
+        self._overtake(intent.instance_id)
+        async with self._locks[intent.instance_id], self._slots:
+            return await self._course(intent, check=False)
+
     async def _course(self, intent: Intent, *, check: bool) -> Course:
         word, act, look = ACTS[intent.verb]
         self._show(intent, word)
         try:
-            course = self._forbidden_meanwhile(intent) if check else self._forbidden(intent)
-            if course is None and not check and intent.verb is not Verb.DESTROY:
-                course = self._beyond_blast_radius(intent)
-            return course or await (look if check else act)(intent, self._tools)
+            if check:
+                course = await self._forbidden_meanwhile(intent)
+                return course or await look(intent, self._tools)
+            course = self._forbidden(intent)
+            if course is None and intent.verb.needs_host:
+                await first_try(intent, self._tools)
+                course = self._forbidden(intent)
+            if course is not None:
+                return course
+            if intent.verb is Verb.DESTROY:  # counted already
+                return await act(intent, self._tools)
+            return await self._counted(intent, act(intent, self._tools))
         except Exception as error:
             log.exception("intent %s on instance %d broke", intent.verb, intent.instance_id)
             return unsure(f"the collector broke while at it: {type(error).__name__}")
@@ -238,17 +259,45 @@ class Executor:
         reason = self._permissions.refusal(intent)
         return refused(reason) if reason else stopped_by_protection(intent, self._tools)
 
-    def _forbidden_meanwhile(self, intent: Intent) -> Course | None:
-        """End an earlier run's act that loses data on what was protected since."""
-        if not intent.verb.loses_data or stopped_by_protection(intent, self._tools) is None:
-            return None
-        return failed("not gone on with: the instance was protected meanwhile")
+    async def _forbidden_meanwhile(self, intent: Intent) -> Course | None:
+        """End an earlier run's act that may not be gone on with now.
 
-    def _beyond_blast_radius(self, intent: Intent) -> Course | None:
-        if not intent.verb.ends_work:
+        What lies in the store as begun may be old, or written by anybody.
+        """
+        if intent.verb not in GOES_ON:
             return None
-        reason = self._blast_radius.take(self._tools.clock.now(), self._health.instances)
-        return refused(reason) if reason else None
+        reason = self._permissions.refusal(intent)
+        if intent.verb.loses_data:
+            if stopped_by_protection(intent, self._tools) is not None:
+                reason = "the instance was protected meanwhile"
+            at = intent.started_at or intent.created_at
+            reason = reason or self._blast_radius.exceeded_at(
+                at, self._tools.clock.now(), self._fleet_size
+            )
+        if reason is None:
+            return None
+        reason = reason.removeprefix("nothing was done: ")
+        if intent.verb in (Verb.DESTROY, Verb.DRAIN_DESTROY):
+            return await destroy.let_be(intent, self._tools, reason)
+        return failed(f"not gone on with: {reason}")
+
+    async def _counted(self, intent: Intent, act: Coroutine[Any, Any, Course]) -> Course:
+        """Do an act if it stays within the blast radius; one that is refused does not count."""
+        if not intent.verb.ends_work:
+            return await act
+        at = self._tools.clock.now()
+        reason = self._blast_radius.take(at, self._fleet_size)
+        if reason is not None:
+            act.close()
+            return refused(reason)
+        course = await act
+        if course.state is IntentState.REFUSED:
+            self._blast_radius.give_back(at)
+        return course
+
+    @property
+    def _fleet_size(self) -> int:
+        return sum(1 for _ in self._tools.fleet)
 
     async def _settle_queued(self) -> None:
         """Judge queued starts by rows that were listed since."""

@@ -35,8 +35,10 @@ from fleetui.collector.walks import Walks
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.clock import ScaledClock
 from fleetui.domain.instance import Instance
+from fleetui.domain.intent import Intent, IntentState
 from fleetui.domain.reading import Reading
 from fleetui.domain.stream import StreamPosition
+from fleetui.domain.text import sanitise
 from fleetui.profiles.model import Profile
 from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
@@ -302,6 +304,7 @@ async def _start_parts(
         older_logs=OlderLogs(store, lease, fleet, settings.clock),
         keep_answer=partial(store.keep_answer, lease),
         answers=store.answers,
+        note=partial(_note, settings, store, lease),
         clock=settings.clock,
         expiry_seconds=settings.request_expiry_seconds,
         command_seconds=settings.command_seconds,
@@ -309,6 +312,7 @@ async def _start_parts(
         absence_deadline_seconds=settings.absence_deadline_seconds,
         drain_deadline_seconds=settings.drain_deadline_seconds,
         verify_deadline_seconds=settings.verify_deadline_seconds,
+        first_try_seconds=settings.first_try_seconds,
         script_timeout_seconds=settings.script_timeout_seconds,
     )
     blast_radius = BlastRadius(
@@ -360,6 +364,19 @@ async def _start_parts(
     _start(group, "intents", executor.run())
     if settings.auto:
         _start(group, "lifetime", _end_after_viewers(store, settings.viewer_patience_seconds))
+
+
+async def _note(
+    settings: CollectorSettings, store: CollectorStore, lease: Lease, intent: Intent, text: str
+) -> None:
+    """Keep how far an intent has come, for whoever looks and for the next collector."""
+    try:
+        at = settings.clock.now()
+        await store.settle(lease, intent.intent_id, IntentState.RUNNING, sanitise(text), at)
+    except FenceLostError:
+        raise
+    except StoreError as error:
+        log.warning("how far %s has come is not noted: %s", intent.intent_id, error)
 
 
 def follow_plan(profile: Profile) -> FollowPlan:

@@ -23,9 +23,10 @@ class CollectorSettings:
     ends. `sample_interval_seconds` is fleet time. `api_pace` scales the spacing of API calls;
     below 1 is for a simulator only. A list that began `ask_again_seconds` after a
     destroy and still has the row asks for another call; `absence_deadline_seconds` is how long
-    the proof is waited for before the target is looked at again. `request_expiry_seconds` (fleet
-    time) is how old a request may be when it is first seen, and `acts_per_minute` how many that
-    interrupt work are taken within a minute (0: no bound).
+    the proof is waited for before the target is looked at again. An act that needs the host waits
+    at most `first_try_seconds` for the first outcome of its connection.
+    `request_expiry_seconds` (fleet time) is how old a request may be when it is first seen, and
+    `acts_per_minute` how many that interrupt work are taken within a minute (0: no bound).
     """
 
     store_path: Path
@@ -45,6 +46,7 @@ class CollectorSettings:
     absence_deadline_seconds: float = 300.0
     drain_deadline_seconds: float = 2700.0
     verify_deadline_seconds: float = 60.0
+    first_try_seconds: float = 30.0
     script_timeout_seconds: float = 300.0
     snapshot_seconds: float = 20.0
     policy: Policy = field(default_factory=Policy)

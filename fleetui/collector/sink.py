@@ -49,6 +49,8 @@ class HostSink:
         self.changed = True
         self.watched = False
         self.ssh_state = SshState.NONE
+        self.has_tried = False
+        """Whether a first try to connect has had an outcome."""
         self.daemon_status: DaemonStatus | None = None
         self._reader = reader
         self._publisher = publisher
@@ -125,6 +127,7 @@ class HostSink:
             )
             self._tell(event)
         self.ssh_state = outcome.state
+        self.has_tried = self.has_tried or outcome.state in TOLD_STATES
         self._reader.observe_ssh(outcome)
         self.changed = True
 

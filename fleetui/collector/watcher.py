@@ -198,6 +198,11 @@ class Watcher:
         return self.sink.ssh_state is SshState.CONNECTED and self.link is not None
 
     @property
+    def awaits_first_try(self) -> bool:
+        """Whether a connection is wanted of which nothing has been heard yet."""
+        return not self.sink.has_tried and (not self.ready or self.wants_link)
+
+    @property
     def daemon_status(self) -> DaemonStatus | None:
         """The daemon's newest answer, with the time it was read."""
         return self.sink.daemon_status

@@ -57,6 +57,17 @@ class Verb(StrEnum):
         )
 
     @property
+    def needs_host(self) -> bool:
+        """Whether it is done over SSH, or goes by what SSH has shown."""
+        return self.only_reads or self in (
+            Verb.RESTART_DAEMON,
+            Verb.RESTART_BENCHMARK,
+            Verb.RUN,
+            Verb.DRAIN_DESTROY,
+            Verb.ACCEPT_HOST_KEY,
+        )
+
+    @property
     def loses_data(self) -> bool:
         """Whether what was on the instance is gone for good."""
         return self in (Verb.DESTROY, Verb.DRAIN_DESTROY, Verb.RECYCLE)

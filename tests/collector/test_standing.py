@@ -188,3 +188,21 @@ def test_no_window_ever_has_more_than_the_limit(
         assert (refused is not None) == (len(before) >= radius.limit(fleet))
         if refused is None:
             let_through.append(now)
+
+
+def test_what_was_refused_does_not_count_and_what_an_earlier_run_began_is_held_to_the_limit() -> (
+    None
+):
+    radius = BlastRadius(instances=1, share=0.0, window_seconds=600.0)
+    assert radius.take(5.0, 10) is None
+    assert radius.take(6.0, 10) is not None
+    radius.give_back(5.0)
+    assert radius.take(7.0, 10) is None
+    radius.give_back(5.0)
+    assert radius.take(8.0, 10) is not None, "what is not there cannot be given back"
+    left = BlastRadius(instances=2, share=0.5, window_seconds=600.0, earlier=[1.0, 2.0, 3.0])
+    assert left.exceeded_at(2.0, 10.0, 0) is None
+    assert "3 instances" in str(left.exceeded_at(3.0, 10.0, 0))
+    # Those that are gone already were of the fleet when the limit was taken.
+    assert left.exceeded_at(3.0, 10.0, 3) is None
+    assert left.exceeded_at(3.0, 700.0, 0) is None
