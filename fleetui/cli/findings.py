@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 from cyclopts import Parameter
 
@@ -64,7 +64,8 @@ def diagnose(
 ) -> int:
     """Name the root cause in a folder, a file, or of an instance, also when it is gone.
 
-    The exit status is 1 when a finding is critical.
+    The exit status is 1 when a finding is critical, and 2 when this cannot be looked into; the
+    JSON says why then, as `error`.
     """
     from fleetui.reports.diagnose import (
         DiagnoseError,
@@ -74,6 +75,11 @@ def diagnose(
         no_all_clear,
     )
 
+    def refuse(message: str) -> NoReturn:
+        if as_json:
+            print(verbs.json_text({"stage": None, "findings": [], "error": message}))
+        verbs.refuse(message)
+
     if str(path).isascii() and str(path).isdigit() and not path.exists():
         settings = config.load({"state_dir": state_dir})
         return verbs.run(verbs.diagnose_stored(settings, int(str(path)), as_json=as_json))
@@ -81,15 +87,13 @@ def diagnose(
         if path.is_dir():
             answer = diagnose_folder(path)
         elif not path.exists():
-            verbs.refuse(f"{path}: no such file or folder")
+            refuse(f"{path}: no such file or folder")
         elif stream is None:
-            verbs.refuse(
-                f"{path} is not a folder; for a single file say what it is with --stream KIND"
-            )
+            refuse(f"{path} is not a folder; for a single file say what it is with --stream KIND")
         else:
             answer = diagnose_file(path, stream)
     except DiagnoseError as error:
-        verbs.refuse(str(error))
+        refuse(str(error))
     for unread in answer.unread:
         print(f"fleetui: left out, as it cannot be read: {unread}", file=sys.stderr)
     doubt = no_all_clear(answer)

@@ -35,12 +35,15 @@ class Expression:
         hit = self._compiled.search(raw)
         if hit is None:
             return None
-        fields: dict[str, str] = {}
-        for name, number in self._groups:
-            start, end = hit.span(number)
-            if start < end:
-                fields[name] = raw[start:end].decode("utf-8", "replace")
-        return fields
+        if not self._groups:
+            return {}
+        spans = hit._spans  # noqa: SLF001 - span() asks RE2 for its number of groups each time
+        return {
+            name: raw[start:end].decode("utf-8", "replace")
+            for name, number in self._groups
+            for start, end in (spans[number],)
+            if start < end
+        }
 
 
 def compile_pattern(text: str) -> Expression:

@@ -7,6 +7,7 @@ the result table (facts: cuzk.md section 4).
 import re
 from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fleetui.domain.stage import Progress, ProgressPart
 from fleetui.domain.text import SafeText, sanitise
@@ -27,6 +28,7 @@ _HASH_SPEED = 1.5 * 2.0**30
 """Bytes checked a second before one was measured: some 30 s a big file (cuzk.md section 4)."""
 
 
+@lru_cache(maxsize=4096)
 def size(text: str) -> float | None:
     """Read a size such as `359MiB`, `0B` or `3.97 GiB`, in bytes; `None` for what is none."""
     match = _SIZE.match(text.strip())
@@ -189,12 +191,13 @@ class Download:
         self._speeds.append((at, self._speed()))
 
     def _speed(self) -> float:
-        newest = max((file.at for file in self._gids.values()), default=0.0)
-        return sum(
-            file.speed
-            for file in self._gids.values()
-            if file.state == "loading" and file.at >= newest - _FRESH_SECONDS
-        )
+        newest = whole = 0.0
+        for file in self._gids.values():
+            newest = max(newest, file.at)
+        for file in self._gids.values():
+            if file.state == "loading" and file.at >= newest - _FRESH_SECONDS:
+                whole += file.speed
+        return whole
 
     def _guess(self, stated: float | None) -> _File:
         """Tell the file by its size where only one wanted file has that size."""

@@ -85,6 +85,7 @@ def parse_probe(sections: Mapping[str, str], at: float | None) -> Probe:
         files=_files(answered["files"], at) if "files" in answered else None,
         listening=_listening(answered["ss"]) if "ss" in answered else None,
         kernel_lines=_kernel_lines(answered["dmesg"]) if "dmesg" in answered else None,
+        clock=_clock(answered.get("date", "")),
         errors=errors,
     )
 
@@ -93,7 +94,7 @@ def _section_name(name: str) -> str:
     base = name.rsplit("/", 1)[-1]
     for suffix in (".txt", ".csv", ".out"):
         base = base.removesuffix(suffix)
-    return base
+    return "nvidia-smi" if base == "nvidia_smi" else base
 
 
 def _complaint(name: str, text: str) -> SafeText | None:
@@ -132,6 +133,11 @@ def _integer(text: str) -> int | None:
         return None
     value = int(match[1])
     return value if value < 1 << 60 else None
+
+
+def _clock(text: str) -> int | None:
+    value = _integer(text)
+    return value if value is not None and value < 1 << 33 else None
 
 
 def _counters(text: str) -> dict[str, int] | None:

@@ -4,6 +4,7 @@ It runs the very path that the live collector runs: bytes, lines, facts, finding
 """
 
 import json
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -14,15 +15,14 @@ import msgspec
 
 from fleetui.domain.finding import Finding
 from fleetui.domain.host import Probe
-from fleetui.domain.instance import Instance
 from fleetui.domain.stream import LogChunk, StreamId
 from fleetui.domain.text import sanitise
 from fleetui.profiles.loader import load
 from fleetui.profiles.model import Profile
 from fleetui.reading.probe_output import parse_probe
 from fleetui.reading.reader import Reader
-from fleetui.reading.replay import ReplayError, replay
-from fleetui.vast.rows import read_row
+from fleetui.reading.replay import Host, ReplayError, replay
+from fleetui.reports.vast_rows import histories, json_values, moment_of, rows_in
 
 STREAMS = ("setup", "bench", "daemon", "curio", "dmesg", "vast", "nvidia_smi", "ssh")
 """What a single file can be a log of."""
@@ -35,6 +35,8 @@ _TEXT_SHARE = 0.9
 """Least part of printable bytes in a log that also has NUL bytes (sparse or cut short)."""
 _READ_WHOLE = frozenset({"vast", "nvidia_smi"})
 """Kinds that mean something only as a whole."""
+_ROW_FILE = re.compile(r"(?:vast|instance|row)[\w.-]*$")
+"""Names under which a row of the API is kept beside a host's files."""
 _SAME_KIND = {
     "vast_api": "vast",
     "vast_status": "vast",
@@ -72,9 +74,36 @@ def diagnose_folder(path: Path) -> Answer:
         reader, host = replay(path, _profile())
     except (ReplayError, OSError) as error:
         raise DiagnoseError(str(error)) from error
+    _take_what_lies_beside(reader, path, host)
     answer = _answer_of_reader(reader, host.ends_at)
     answer.unread = host.unread
     return answer
+
+
+def _take_what_lies_beside(reader: Reader, folder: Path, host: Host) -> None:
+    """Take rows of the API, words of ssh and tables of nvidia-smi that were kept with a host."""
+    texts = {name: text.encode() for name, text in host.sections.items()}
+    for path in sorted(folder.glob("*.json*")):
+        if path.is_file() and _ROW_FILE.match(path.name):
+            texts[path.name] = path.read_bytes()[:_LARGEST_FILE]
+    for name, data in texts.items():
+        if _ROW_FILE.match(name):
+            values, _ = json_values(data)
+            told = histories(row for value in values for row in rows_in(value))
+            # A whole page of rows does not say which of them this host was.
+            if len(told) == 1:
+                for instance in next(iter(told.values())):
+                    reader.observe_row(instance, host.ends_at)
+        elif name == "ssh" or (name in ("nvidia-smi", "nvidia_smi") and not _is_answer(data)):
+            reader.feed(
+                _chunk(Path(f"probe:{name}"), 0, data, host.ends_at), _SAME_KIND.get(name, name)
+            )
+
+
+def _is_answer(data: bytes) -> bool:
+    """Whether the probe itself reads it: figures of cards, or a complaint."""
+    probe = parse_probe({"nvidia-smi": data.decode("utf-8", "replace")}, None)
+    return bool(probe.gpus) or bool(probe.errors)
 
 
 def diagnose_file(path: Path, stream: str) -> Answer:
@@ -100,11 +129,13 @@ def diagnose_file(path: Path, stream: str) -> Answer:
     data = b"".join(chunk.data for chunk in _chunks(path, at))
     broken = False
     if kind == "vast":
-        values = _json_values(data)
-        rows = [row for value in values for row in _rows(value)]
+        values, cut = json_values(data)
+        rows = [row for value in values for row in rows_in(value)]
         if rows:
-            return _answer_of_rows(profile, rows)
-        broken = not values and data.lstrip()[:1] in (b"{", b"[")
+            answer = _answer_of_rows(profile, rows, at)
+            answer.unread = tuple(f"{path}: {why}" for why in cut)
+            return answer
+        broken = bool(cut) or (not values and data.lstrip()[:1] in (b"{", b"["))
         if len(values) != sum(bool(line.strip()) for line in data.splitlines()):
             # An error body over several lines is one line of evidence.
             data = b"\n".join(json.dumps(value).encode() for value in values) or data
@@ -234,64 +265,23 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _json_values(data: bytes) -> list[Any]:
-    """Return the JSON values of a file: one, or one a line; none when it is not JSON."""
-    text = data.decode("utf-8", "replace").strip().removeprefix("\ufeff")
-    try:
-        return [json.loads(text)]
-    except (ValueError, RecursionError):
-        pass
-    values: list[Any] = []
-    for line in text.splitlines():
-        if line.strip():
-            try:
-                values.append(json.loads(line))
-            except (ValueError, RecursionError):
-                return []
-    return values
-
-
-def _rows(value: object) -> list[dict[str, Any]]:
-    """Return the instance rows in one JSON value, however they are wrapped."""
-    if isinstance(value, list):
-        return [row for item in value for row in _rows(item)]
-    if not isinstance(value, dict):
-        return []
-    if "actual_status" in value or ("id" in value and "machine_id" in value):
-        return [value]
-    return [
-        row
-        for name in ("instances", "instance", "row", "results")
-        for row in _rows(value.get(name))
-    ]
-
-
-def _answer_of_rows(profile: Profile, rows: list[dict[str, Any]]) -> Answer:
-    # A row in a report may have lost its id; its number does as well.
-    read = [read_row(row) or read_row({**row, "id": at}) for at, row in enumerate(rows, 1)]
-    instances = [instance for instance in read if instance is not None]
-    now = _latest_moment(instances)
+def _answer_of_rows(profile: Profile, rows: list[dict[str, Any]], written: float) -> Answer:
+    told = histories(rows)
+    now = moment_of((instance for looks in told.values() for instance in looks), written)
     stage = "boot"
     findings: list[dict[str, Any]] = []
-    for instance in instances:
-        reader = Reader(profile, instance.instance_id)
-        reader.observe_row(instance, now)
+    for instance_id, looks in told.items():
+        reader = Reader(profile, instance_id)
+        for instance in looks:
+            reader.observe_row(instance, now)
         reading = reader.reading(now, live=False)
         stage = str(reading.stage)
         for finding in reading.findings:
-            name = f"instance {instance.instance_id}: " if len(instances) > 1 else ""
+            name = f"instance {instance_id}: " if len(told) > 1 else ""
             summary = sanitise(name + finding.summary)
             findings.append(_finding(msgspec.structs.replace(finding, summary=summary)))
     order = {"critical": 0, "warning": 1}
     findings.sort(key=lambda finding: order.get(finding["severity"], 2))
     answer = Answer(stage=stage, findings=findings)
-    answer.lines = answer.recognised = len(instances)
+    answer.lines = answer.recognised = len(told)
     return answer
-
-
-def _latest_moment(instances: Iterable[Instance]) -> float:
-    """Return the latest time that the rows themselves prove: a start plus its uptime."""
-    return max(
-        ((instance.start_date or 0.0) + (instance.uptime_seconds or 0.0) for instance in instances),
-        default=0.0,
-    )
