@@ -7,6 +7,7 @@ from typing import Any
 from fleetui.domain.instance import Instance
 from fleetui.vast.rows import read_row
 
+_KEPT_SECONDS = 90 * 86_400.0
 _WRAPPERS = ("instances", "instance", "row", "results")
 
 
@@ -66,9 +67,11 @@ def histories(rows: Iterable[dict[str, Any]]) -> dict[int, list[Instance]]:
 def moment_of(instances: Iterable[Instance], written: float) -> float:
     """Return when rows were read: what they prove by start and uptime, else the file's time.
 
-    `written` is the file's time, in epoch seconds; no row is older than its contract's end.
+    `written` is the file's time, in epoch seconds. It says nothing of rows that are much older:
+    somebody has copied them since.
     """
     known = list(instances)
+    starts = [one.start_date for one in known if one.start_date is not None]
     proved = [
         one.start_date + one.uptime_seconds
         for one in known
@@ -76,9 +79,5 @@ def moment_of(instances: Iterable[Instance], written: float) -> float:
     ]
     if proved:
         return max(proved)
-    ends = [
-        one.end_date
-        for one in known
-        if one.end_date is not None and one.end_date > (one.start_date or 0.0)
-    ]
-    return min(written, max(ends, default=written))
+    newest = max(starts, default=0.0)
+    return written if 0 <= written - newest <= _KEPT_SECONDS else newest

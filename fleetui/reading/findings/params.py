@@ -141,6 +141,18 @@ def _flowed_and_stopped(clues: Clues, fact: Fact) -> bool:
     return len(flowed) >= _STALLED_SECONDS and _is_near_the_end(clues, flowed[-1])
 
 
+def _flows_since(clues: Clues, fact: Fact) -> bool:
+    """Whether bytes of a file come in again by the last word of the downloader."""
+    last = clues.last("setup.aria_progress")
+    return (
+        last is not None
+        and is_after(last, fact)
+        and _FLOWED.search(last.text) is not None
+        and last.fields.get("speed", "0B") != "0B"
+        and _is_near_the_end(clues, last)
+    )
+
+
 def _settled(clues: Clues, fact: Fact) -> bool:
     """Whether parameters were found good after this trouble with fetching them.
 
@@ -149,6 +161,8 @@ def _settled(clues: Clues, fact: Fact) -> bool:
     good = ["mark.params_file_ok", "mark.c1_loaded"]
     if fact.rule.endswith((".aria", ".exit")):
         good.append("mark.download_complete")
+        if _flows_since(clues, fact):
+            return True
     return clues.followed(fact, *good) is not None
 
 
