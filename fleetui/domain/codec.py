@@ -24,6 +24,14 @@ def decode(data: bytes | str, kind: type[T]) -> T:
     return msgspec.json.decode(data, type=kind, dec_hook=_decode_hook)
 
 
+def decode_if_sound(data: bytes | str, kind: type[T]) -> T | None:
+    """Decode what may have been written by anybody; `None` when it has not the shape of `kind`."""
+    try:
+        return decode(data, kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
 def to_builtins(value: object) -> Any:  # noqa: ANN401 - JSON has no narrower type
     """Turn a domain value into dicts, lists and scalars, for JSON reports."""
     return msgspec.to_builtins(value, enc_hook=_encode_hook)

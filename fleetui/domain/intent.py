@@ -46,6 +46,11 @@ class Verb(StrEnum):
         )
 
     @property
+    def can_mend(self) -> bool:
+        """Whether a fault may have gone away by it; of the rest it is a coincidence."""
+        return self.interrupts_work or self is Verb.START
+
+    @property
     def begins_anew(self) -> bool:
         """Whether what the instance is at starts over, and so does what it is judged by."""
         return self in (
@@ -205,6 +210,10 @@ class Withdrawal(msgspec.Struct, frozen=True):
             finished_at=self.at,
             result=SafeText(f"nothing was done: withdrawn by {self.by}"),
         )
+
+
+UNREADABLE = "unreadable"
+"""Event of what stands for an entry of the audit that cannot be read."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,12 +3,24 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from fleetui.domain.intent import AuditEntry
+from fleetui.domain.intent import UNREADABLE, AuditEntry
+
+_NAMED = 10
 
 
 def audit_text(entries: Iterable[AuditEntry]) -> str:
-    """Draw audit entries as lines: time (UTC), who, what, target, detail."""
-    return "\n".join(_line(entry) for entry in entries) or "the audit is empty"
+    """Draw audit entries as lines: time (UTC), who, what, target, detail.
+
+    How many cannot be read, and which, is said at the end.
+    """
+    known = list(entries)
+    lost = [str(entry.sequence) for entry in known if entry.event == UNREADABLE]
+    lines = [_line(entry) for entry in known if entry.event != UNREADABLE]
+    if lost:
+        word = "entry" if len(lost) == 1 else "entries"
+        more = ", ..." if len(lost) > _NAMED else ""
+        lines.append(f"{len(lost)} {word} cannot be read: {', '.join(lost[:_NAMED])}{more}")
+    return "\n".join(lines) or "the audit is empty"
 
 
 def _line(entry: AuditEntry) -> str:

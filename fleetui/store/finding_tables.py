@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 import zstandard
 
-from fleetui.domain.codec import decode, encode
+from fleetui.domain.codec import decode, decode_if_sound, encode
 from fleetui.domain.finding import Finding, Severity
 from fleetui.domain.finding_record import (
     CAUSE_GONE,
@@ -301,7 +301,9 @@ def _with_decision(connection: sqlite3.Connection, record: FindingRecord) -> Fin
         (record.finding_id, record.finding.signature),
     )
     for _, document in found:
-        decision = decode(document, FindingDecision)
+        decision = decode_if_sound(document, FindingDecision)
+        if decision is None:
+            continue
         if decision.signature is not None or decision.at >= record.stands_since:
             return msgspec.structs.replace(record, decision=decision)
     return record

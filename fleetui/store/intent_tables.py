@@ -5,11 +5,13 @@ from collections.abc import Collection
 
 import msgspec
 
-from fleetui.domain.codec import decode, encode
-from fleetui.domain.intent import AuditEntry, Intent, IntentState, Withdrawal
-from fleetui.domain.text import SafeText
+from fleetui.domain.codec import decode_if_sound, encode
+from fleetui.domain.intent import UNREADABLE, AuditEntry, Intent, IntentState, Withdrawal
+from fleetui.domain.text import SafeText, sanitise
 from fleetui.store.interface import Lease, StoreError
 
+_SHOWN = 64
+_LAST_SECOND = 1e11
 FORGET_VIEWER_SECONDS = 3600.0
 """How long a viewer's last word is kept after it ran out."""
 
@@ -17,6 +19,24 @@ TABLES = (
     "CREATE TABLE withdrawal (intent_id TEXT PRIMARY KEY, doc BLOB NOT NULL) STRICT, WITHOUT ROWID",
 )
 """Viewers may add to it only: an intent's state is what both tables say together."""
+
+GUARDS = (
+    """
+    CREATE TRIGGER intent_begins BEFORE INSERT ON intent
+    WHEN NEW.state <> 'requested' OR NEW.epoch IS NOT NULL
+        OR EXISTS (SELECT 1 FROM intent WHERE intent_id = NEW.intent_id OR id = NEW.id)
+    BEGIN SELECT RAISE(ABORT, 'a new intent must be requested'); END
+    """,
+    """
+    CREATE TRIGGER withdrawal_stands BEFORE INSERT ON withdrawal
+    WHEN EXISTS (SELECT 1 FROM withdrawal WHERE intent_id = NEW.intent_id)
+    BEGIN SELECT RAISE(ABORT, 'it was withdrawn before'); END
+    """,
+)
+"""Nobody may add an intent that was begun already, nor put another in the place of one that is
+there (INSERT OR REPLACE deletes without firing a delete trigger)."""
+
+_OPEN = "('requested', 'running', 'unknown')"
 
 
 def write_intent(connection: sqlite3.Connection, intent: Intent) -> None:
@@ -77,8 +97,9 @@ def claim_requested(
 ) -> tuple[Intent, ...]:
     """Move requested intents (with `only`, those) to `running`; return them, oldest first.
 
-    What was withdrawn is noted as refused.
+    What was withdrawn is noted as refused, and what cannot be read as well.
     """
+    set_aside(connection, at)
     claimed = []
     for intent in _select(connection, "WHERE state = 'requested' ORDER BY id"):
         if intent.state is not IntentState.REQUESTED:
@@ -93,6 +114,29 @@ def claim_requested(
         _write_audit(connection, running, at, SafeText())
         claimed.append(running)
     return tuple(claimed)
+
+
+def set_aside(connection: sqlite3.Connection, at: float) -> None:
+    """Refuse open intents that cannot be read, or are not what their row says; audited.
+
+    One such row must not end every collector that comes by.
+    """
+    found = connection.execute(
+        f"SELECT id, intent_id, instance_id, state, epoch, doc FROM intent WHERE state IN {_OPEN}"  # noqa: S608 - our own text
+    ).fetchall()
+    for number, intent_id, instance_id, state, epoch, document in found:
+        if _sound(document, (intent_id, instance_id, state, epoch)) is not None:
+            continue
+        connection.execute("UPDATE intent SET state = 'refused' WHERE id = ?", (number,))
+        entry = AuditEntry(
+            at=at,
+            actor=SafeText("fleetui"),
+            event=str(IntentState.REFUSED),
+            instance_id=instance_id,
+            intent_id=str(sanitise(intent_id, _SHOWN)),
+            detail=SafeText(f"nothing was done: this intent, {state}, cannot be read"),
+        )
+        append_audit(connection, entry)
 
 
 def has_requested(connection: sqlite3.Connection) -> bool:
@@ -155,14 +199,23 @@ def read_intents(
 
 
 def read_audit(connection: sqlite3.Connection, limit: int) -> tuple[AuditEntry, ...]:
-    """Read the newest audit entries, newest first."""
+    """Read the newest audit entries, newest first.
+
+    One that cannot be read is `UNREADABLE`, with the time of its neighbour.
+    """
     found = connection.execute(
         "SELECT sequence, doc FROM audit ORDER BY sequence DESC LIMIT ?", (limit,)
     )
-    return tuple(
-        msgspec.structs.replace(decode(document, AuditEntry), sequence=sequence)
-        for sequence, document in found
-    )
+    entries = []
+    at = 0.0
+    for sequence, document in found:
+        entry = decode_if_sound(document, AuditEntry)
+        if entry is None or not _are_times(entry.at):
+            text = SafeText("this entry cannot be read")
+            entry = AuditEntry(at=at, actor=SafeText("?"), event=UNREADABLE, detail=text)
+        at = entry.at
+        entries.append(msgspec.structs.replace(entry, sequence=sequence))
+    return tuple(entries)
 
 
 def append_audit(connection: sqlite3.Connection, entry: AuditEntry) -> None:
@@ -201,17 +254,38 @@ def read_newest_viewer(connection: sqlite3.Connection) -> float | None:
 
 def _select(connection: sqlite3.Connection, tail: str, *values: object) -> tuple[Intent, ...]:
     found = connection.execute(
-        f"SELECT intent.doc, withdrawal.doc FROM intent LEFT JOIN withdrawal USING (intent_id) {tail}",  # noqa: E501,S608 - our own text
+        "SELECT intent_id, instance_id, state, epoch, intent.doc, withdrawal.doc"  # noqa: S608 - our own text
+        f" FROM intent LEFT JOIN withdrawal USING (intent_id) {tail}",
         values,
     )
-    return tuple(_intent(document, withdrawn) for document, withdrawn in found)
+    intents = (
+        _intent(document, withdrawn, tuple(columns)) for *columns, document, withdrawn in found
+    )
+    return tuple(intent for intent in intents if intent is not None)
 
 
-def _intent(document: bytes, withdrawn: bytes | None) -> Intent:
-    intent = decode(document, Intent)
-    if withdrawn is None or intent.state is not IntentState.REQUESTED:
+def _intent(document: bytes, withdrawn: bytes | None, columns: tuple[object, ...]) -> Intent | None:
+    intent = _sound(document, columns)
+    if intent is None or withdrawn is None or intent.state is not IntentState.REQUESTED:
         return intent
-    return decode(withdrawn, Withdrawal).applied(intent)
+    # Whoever wrote it, and in whatever form, meant that it be not done.
+    withdrawal = decode_if_sound(withdrawn, Withdrawal)
+    unknown = Withdrawal(intent.intent_id, SafeText("somebody"), intent.created_at)
+    return (withdrawal or unknown).applied(intent)
+
+
+def _sound(document: bytes, columns: tuple[object, ...]) -> Intent | None:
+    """Return the intent of a row when it can be read and is what the other columns say."""
+    intent = decode_if_sound(document, Intent)
+    if intent is None or not _are_times(intent.created_at, intent.started_at, intent.finished_at):
+        return None
+    said = (intent.intent_id, intent.instance_id, str(intent.state), intent.epoch)
+    return intent if said == columns else None
+
+
+def _are_times(*moments: float | None) -> bool:
+    """Tell whether a calendar has these epoch seconds."""
+    return all(moment is None or abs(moment) < _LAST_SECOND for moment in moments)
 
 
 def _update(connection: sqlite3.Connection, intent: Intent) -> None:

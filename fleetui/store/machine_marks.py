@@ -2,14 +2,14 @@
 
 import sqlite3
 
-from fleetui.domain.codec import decode, encode
+from fleetui.domain.codec import decode, decode_if_sound, encode
 from fleetui.domain.finding import Severity
 from fleetui.domain.finding_record import FindingRecord, MachineMark, Mend, SignatureHistory
 from fleetui.domain.intent import Intent
 
 MARK_LIMIT = 50_000
 """Most signatures and machines remembered; the longest unseen are forgotten first."""
-_RECENT_INTENTS = 8
+_RECENT_INTENTS = 64
 
 TABLES = (
     """
@@ -80,11 +80,15 @@ def write_mend(connection: sqlite3.Connection, record: FindingRecord) -> None:
         "SELECT doc FROM intent WHERE instance_id = ? AND state = 'done' ORDER BY id DESC LIMIT ?",
         (record.instance_id, _RECENT_INTENTS),
     )
-    acts = [decode(document, Intent) for (document,) in found]
-    action = next(
-        (str(act.verb) for act in acts if (act.started_at or act.created_at) >= record.opened_at),
-        "",
+    acts = [decode_if_sound(document, Intent) for (document,) in found]
+    mends = (
+        str(act.verb)
+        for act in acts
+        if act is not None
+        and act.verb.can_mend
+        and (act.started_at or act.created_at) >= record.opened_at
     )
+    action = next(mends, "")
     connection.execute(
         "INSERT INTO finding_mend (signature, action, times, last_at) VALUES (?, ?, 1, ?)"
         " ON CONFLICT DO UPDATE SET times = times + 1, last_at = excluded.last_at",

@@ -213,6 +213,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     charge_tables.TABLES,
     machine_prices.TABLES,
     spend_tables.UNPRICED,
+    intent_tables.GUARDS,
 )
 """What brings a file from each version to the next; an empty one is of version 0.
 

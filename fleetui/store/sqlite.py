@@ -274,8 +274,17 @@ class SqliteStore(SqliteViewing):
         return await self._fenced(lease, claim)
 
     async def unfinished(self, lease: Lease) -> tuple[Intent, ...]:
-        """Return `running` and `unknown` intents of earlier epochs, to be checked, not repeated."""
-        return await self._database.read(lambda raw: intent_tables.read_unfinished(raw, lease))
+        """Return `running` and `unknown` intents of earlier epochs, to be checked, not repeated.
+
+        What cannot be read is set aside.
+        """
+
+        def read(raw: sqlite3.Connection) -> tuple[Intent, ...]:
+            lease_rows.renew(raw, self._host_clock, lease)
+            intent_tables.set_aside(raw, self._clock.now())
+            return intent_tables.read_unfinished(raw, lease)
+
+        return await self._fenced(lease, read)
 
     async def settle(
         self,

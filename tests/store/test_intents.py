@@ -4,8 +4,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fleetui.domain.intent import Intent, IntentState, Verb
+from fleetui.domain.codec import encode
+from fleetui.domain.intent import AuditEntry, Intent, IntentState, Verb, Withdrawal
 from fleetui.domain.text import SafeText
+from fleetui.reports.audit import audit_text
 from fleetui.store.interface import StoreError
 from fleetui.store.sqlite import SqliteStore
 from store_bench import Bench, HandClock
@@ -115,6 +117,115 @@ async def test_watches_tell_what_is_shown_and_who_lives(bench: Bench, path: Path
     assert await bench.store.watched(99.0) == {}
     assert await bench.store.newest_viewer() == 5000.0
     await viewer.close()
+
+
+@pytest.mark.parametrize("document", [b"\x00", b'{"verb":"dance"}', b'{"\xff":1}', b"[" * 99_999])
+async def test_an_intent_that_cannot_be_read_is_set_aside_and_ends_nobody(
+    bench: Bench, path: Path, document: bytes
+) -> None:
+    viewer = await SqliteStore.open(path, clock=HandClock(), viewer=True)
+    statement = (
+        "INSERT INTO intent (intent_id, instance_id, state, doc) VALUES ('odd', 7, 'requested', ?)"
+    )
+    await viewer._database.write(lambda raw: raw.execute(statement, (document,)).fetchall())
+    await viewer.intend(intent("a"))
+    assert [item.intent_id for item in await bench.store.requested()] == ["a"]
+    assert [item.intent_id for item in await bench.store.claim(bench.lease)] == ["a"]
+    assert [item.intent_id for item in await viewer.intents()] == ["a"]
+    assert await viewer.intent("odd") is None
+    (entry,) = [item for item in await viewer.audit() if item.intent_id == "odd"]
+    assert (entry.event, entry.instance_id) == ("refused", 7)
+    assert "cannot be read" in entry.detail
+    assert await bench.store.unfinished(bench.lease) == ()
+    assert await bench.store.requested() == ()
+    assert len(await viewer.audit()) == 3, "it is set aside once"
+    await viewer.close()
+
+
+async def test_an_intent_that_is_not_what_its_row_says_is_never_begun(
+    bench: Bench, path: Path
+) -> None:
+    viewer = await SqliteStore.open(path, clock=HandClock(), viewer=True)
+    forged = [
+        intent("running", state=IntentState.RUNNING, epoch=0, started_at=5.0),
+        intent("other", 8),
+        intent("far", created_at=1e300),
+    ]
+
+    def forge(raw: sqlite3.Connection) -> None:
+        for one in forged:
+            raw.execute(
+                "INSERT INTO intent (intent_id, instance_id, state, doc)"
+                " VALUES (?, 1, 'requested', ?)",
+                (one.intent_id, encode(one)),
+            )
+
+    await viewer._database.write(forge)
+    await viewer.intend(intent("a"))
+    assert [item.intent_id for item in await bench.store.claim(bench.lease)] == ["a"]
+    await bench.store.release(bench.lease)
+    lease = await bench.store.take_lease("next", 60.0)
+    assert lease is not None
+    assert [item.intent_id for item in await bench.store.unfinished(lease)] == ["a"]
+    await viewer.close()
+
+
+async def test_what_cannot_be_read_of_the_audit_hides_nothing_else(path: Path) -> None:
+    viewer = await SqliteStore.open(path, clock=HandClock(), viewer=True)
+    await viewer.intend(intent("a"))
+    late = encode(AuditEntry(at=1e300, actor=SafeText("x"), event="x"))
+    for document in (b"\x00", b"[]", late):
+        await viewer._database.write(
+            lambda raw, document=document: raw.execute(  # type: ignore[misc]  # a default binds it
+                "INSERT INTO audit (doc) VALUES (?)", (document,)
+            ).fetchall()
+        )
+    await viewer.intend(intent("b"))
+    entries = await viewer.audit()
+    assert [entry.event for entry in entries] == ["requested", *["unreadable"] * 3, "requested"]
+    lines = audit_text(entries).splitlines()
+    assert len(lines) == 3
+    assert lines[-1] == "3 entries cannot be read: 4, 3, 2"
+    await viewer.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "REPLACE INTO withdrawal (intent_id, doc) VALUES ('b', x'00')",
+        *(
+            f"{verb} INTO intent ({columns}) VALUES ({values})"
+            for verb, columns, values in (
+                ("INSERT", "intent_id, instance_id, state, doc", "'x', 1, 'running', x'00'"),
+                ("INSERT", "intent_id, instance_id, state, doc", "'x', 1, 'unknown', x'00'"),
+                (
+                    "INSERT",
+                    "intent_id, instance_id, state, epoch, doc",
+                    "'x', 1, 'requested', 1, x''",
+                ),
+                ("REPLACE", "intent_id, instance_id, state, doc", "'a', 1, 'requested', x'00'"),
+                (
+                    "REPLACE",
+                    "id, intent_id, instance_id, state, doc",
+                    "1, 'x', 1, 'requested', x''",
+                ),
+            )
+        ),
+    ],
+)
+@pytest.mark.parametrize("viewer", [True, False])
+async def test_an_intent_begins_as_requested_and_stands(
+    bench: Bench, path: Path, statement: str, *, viewer: bool
+) -> None:
+    await bench.store.intend(intent("a"))
+    await bench.store.intend(intent("b"))
+    await bench.store.withdraw(Withdrawal("b", SafeText("ada"), 6.0))
+    before = await bench.store.intents()
+    store = await SqliteStore.open(path, clock=HandClock(), viewer=viewer)
+    with pytest.raises(StoreError):
+        await store._database.write(lambda raw: raw.execute(statement).fetchall())
+    assert await store.intents() == before
+    await store.close()
 
 
 @pytest.mark.parametrize(
