@@ -67,6 +67,9 @@ def test_status_without_a_store_says_what_to_start(quiet_environment: dict[str, 
 def test_a_wrong_option_is_wrong_use(quiet_environment: dict[str, str]) -> None:
     assert run("--nope", environment=quiet_environment).returncode == 2
     assert run("diagnose", "/no/such/place", environment=quiet_environment).returncode == 2
+    told = run("diagnose", "/no/such/place", "--json", environment=quiet_environment)
+    assert told.returncode == 2
+    assert "/no/such/place" in json.loads(told.stdout)["error"]
 
 
 @pytest.mark.parametrize("folder", sorted(path.parent for path in HOSTS.glob("*/expected.json")))
