@@ -85,6 +85,8 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: tuple[FileState, ...] | None = None
     listening: tuple[str, ...] | None = None
     kernel_lines: tuple[SafeText, ...] | None = None
+    clock: float | None = None
+    """What the host's own clock showed at the end of the look, in whole epoch seconds."""
     errors: dict[str, SafeText] = {}
     """Section name to what the tool said instead of an answer (a fact, not a failure)."""
 

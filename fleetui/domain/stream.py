@@ -38,13 +38,18 @@ class StreamPosition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogChunk(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of one generation in their order, as read from the host at `at` (epoch seconds)."""
+    """Bytes of one generation in their order, as read from the host at `at` (epoch seconds).
+
+    `behind` is how many bytes of the file were not read yet then; `None` where nobody knows. It
+    is not stored.
+    """
 
     stream: StreamId
     generation: int
     offset: int
     data: bytes
     at: float
+    behind: int | None = None
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):

@@ -117,10 +117,15 @@ class Intake:
         for stream in streams.values():
             stamp = stream.new_stamp
             if stamp is not None:
-                self._measure_skew(self._came_at, stamp, is_new=stream.is_followed)
+                self._measure_skew(self._came_at, stamp, is_live=stream.is_live)
         if self._is_ahead:
             self._is_ahead = False
             self._date_anew(lambda at: min(at, self._came_at))
+
+    def take_clock(self, at: float, host_at: float) -> None:
+        """Take what the host's clock showed when a look at the host came."""
+        self.measure()
+        self._move(self.skew.take_clock(at, at - host_at), host_at)
 
     def finish(self) -> None:
         """End all unfinished last lines, as nothing will follow."""
@@ -161,24 +166,22 @@ class Intake:
         ]
         return max(moments, default=None)
 
-    def _measure_skew(self, at: float, stamp: float, *, is_new: bool) -> None:
-        """Take a line's time and when it came; old files prove only that a clock is ahead."""
-        if not is_new and stamp <= at:
-            return
-        was_unknown = self.skew.seconds is None
-        self.skew.take(at, at - stamp)
-        seconds = self.skew.correction
-        if was_unknown and seconds:
-            self._move(seconds, stamp)
+    def _measure_skew(self, at: float, stamp: float, *, is_live: bool) -> None:
+        """Take a line's time and when it came."""
+        self._move(self.skew.take_line(at, at - stamp, is_live=is_live), stamp)
 
     def _move(self, seconds: float, newest: float) -> None:
-        """Set right what was read before the clock's error was known.
+        """Set right what was read while something else was believed of the host's clock.
 
         What is later than the host's `newest` time was dated by its arrival, and is right.
         """
+        # Lines from so far ahead were dated by their arrival, all of them.
+        if not seconds or seconds < -LONGEST_FIRST_SECONDS:
+            return
+        last = newest + self.skew.correction - seconds
 
         def moved(at: float) -> float:
-            return at + seconds if at <= newest else at
+            return at + seconds if at <= last else at
 
         self._date_anew(moved)
 

@@ -13,7 +13,8 @@ from fleetui.reading.case import StreamTail
 _HEAD = 256
 _END = re.compile(rb"[\r\n]")
 _QUIET_SECONDS = 2.0
-"""A file that gave nothing for so long was read to its end: what comes next is new."""
+"""A file that gave nothing for so long was read to its end: what comes next is new. That is but a
+guess, for where nobody knows how long the file was."""
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -46,12 +47,19 @@ class StreamReader:
         self._read_from = 0
         self._is_partial = False
         self._is_followed = False
+        self._is_at_end = False
+        self._is_live = False
         self._stamp_before: float | None = None
 
     @property
     def is_followed(self) -> bool:
-        """Whether what comes was just written: the file had been read to its end before."""
+        """Whether what came last is new: the file had been read to its end before."""
         return self._is_followed
+
+    @property
+    def is_live(self) -> bool:
+        """Whether what came last was just written: it is new, and all that is new has come."""
+        return self._is_live
 
     @property
     def first_stamp(self) -> float | None:
@@ -98,8 +106,7 @@ class StreamReader:
             return arrivals
         self._next += len(data)
         self.bytes += len(data)
-        if self.grown_at is not None and chunk.at - self.grown_at > _QUIET_SECONDS:
-            self._is_followed = True
+        self._follow(chunk)
         if self.grown_at != chunk.at:
             self._stamp_before = self._scanner.last_stamp
         self.grown_at = chunk.at
@@ -133,9 +140,17 @@ class StreamReader:
     def _begin(self, chunk: LogChunk) -> None:
         self.generation = chunk.generation
         self.head = b""
-        self._is_followed = False
+        self._is_followed = self._is_at_end = self._is_live = False
         self._next = chunk.offset
         self._restart(chunk.offset)
+
+    def _follow(self, chunk: LogChunk) -> None:
+        if chunk.behind is not None:
+            self._is_followed = self._is_at_end
+            self._is_at_end = chunk.behind == 0
+            self._is_live = self._is_followed and self._is_at_end
+        elif self.grown_at is not None and chunk.at - self.grown_at > _QUIET_SECONDS:
+            self._is_followed = self._is_live = True
 
     def _restart(self, offset: int) -> None:
         """Go on at an offset whose line is not known; half a line proves nothing."""

@@ -105,7 +105,8 @@ class Positions:
             self._backlogs.pop(frame.path, None)
         if position is old and not frame.data:
             return None
-        return self._deliver(position, frame.data, at)
+        behind = max(frame.size - frame.offset - len(frame.data), 0)
+        return self._deliver(position, frame.data, at, behind)
 
     def _lose(self, frame: LostFrame, old: StreamPosition | None, at: float) -> Delivery | None:
         """Count a file that cannot be read on; one that was never read has no position."""
@@ -150,13 +151,16 @@ class Positions:
             end=frame.before,
         )
 
-    def _deliver(self, position: StreamPosition, data: bytes, at: float) -> Delivery:
+    def _deliver(
+        self, position: StreamPosition, data: bytes, at: float, behind: int | None = None
+    ) -> Delivery:
         chunk = LogChunk(
             stream=position.stream,
             generation=position.generation,
             offset=position.offset,
             data=data,
             at=at,
+            behind=behind,
         )
         if data:
             position = StreamPosition(

@@ -74,5 +74,6 @@ while read -r order; do
     chosen=yes
   fi
   section nvidia-smi gpus
+  section date date +%s
   printf '%s@@ done\n' "$ended" || exit
 done

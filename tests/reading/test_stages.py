@@ -183,7 +183,10 @@ def test_the_clock_of_the_host_is_measured_on_followed_files_only() -> None:
     behind = "{z}  INFO cuzk_core::engine: nothing"
     life.say(100, "daemon", behind.format(z="2026-03-12T07:01:28Z"))
     life.say(200, "daemon", behind.format(z="2026-03-12T07:03:10Z"))
-    assert life.at(201).clock_skew_seconds == 10
+    assert life.at(201).clock_skew_seconds is None
+    life.say(210, "daemon", behind.format(z="2026-03-12T07:03:20Z"))
+    life.say(220, "daemon", behind.format(z="2026-03-12T07:03:30Z"))
+    assert life.at(221).clock_skew_seconds == 10
     life.say(300, "daemon", behind.format(z="2026-03-12T07:05:30Z"))
     assert life.at(301).clock_skew_seconds == -30
     old = Life().say(9000, "daemon", behind.format(z="2026-03-12T07:01:28Z"))

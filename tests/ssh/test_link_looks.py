@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from openssh import Sshd, free_port, serving
 
 SECTIONS = {
     "ps", "cgroup.memory.events", "cgroup.memory.max", "cgroup.memory.current", "loadavg", "df",
-    "files", "ss", "dmesg", "nvidia-smi",
+    "files", "ss", "dmesg", "nvidia-smi", "date",
 }  # fmt: skip
 
 
@@ -57,6 +58,8 @@ async def test_a_look_has_all_sections_and_reads_as_a_probe(
     assert not any("set -- fleetui-" in process.args for process in probe.processes)
     assert probe.disk_total_kib
     assert probe.load is not None
+    assert probe.clock is not None
+    assert abs(probe.clock - time.time()) < 600
     assert probe.listening
 
 
