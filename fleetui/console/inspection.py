@@ -98,13 +98,13 @@ def _head(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
         line.append((f" ({figures.age(subject.now - row.row_seen_at)})", "faint"))
     lines.append(line)
     if row.odd:
-        lines += [[(text, "warn")] for text in wrap(f"Vast's row is {row.odd}", width)[:2]]
+        lines += [[(text, "warn")] for text in wrap(f"Vast's row is {row.odd}", width, 2)]
     if row.machine_record:
         text = f"This machine has a record: {row.machine_record}"
-        lines += [[(part, "warn")] for part in wrap(text, width)[:4]]
+        lines += [[(part, "warn")] for part in wrap(text, width, 4)]
     status_msg = subject.instance.status_msg if subject.instance else None
     if status_msg and row.stage.value in ("loading", "boot", "failed", "stopped"):
-        lines += [[(text, "dim")] for text in wrap(status_msg, width)[:2]]
+        lines += [[(text, "dim")] for text in wrap(status_msg, width, 2)]
     return lines
 
 
@@ -119,12 +119,12 @@ def _findings(findings: tuple[Finding, ...], width: int, glyphs: Glyphs) -> list
         sure = f"  {finding.confidence * 100:.0f}% sure"
         times = f"  {finding.count} times" if finding.count > 1 else ""
         lines.append([*head, (sure + times, "dim")])
-        lines += [[(text, "text")] for text in wrap(finding.summary, width)[:6]]
+        lines += [[(text, "text")] for text in wrap(finding.summary, width, 6)]
         for evidence in finding.evidence[: 3 if index == 0 else 1]:
             where = evidence.source + (f":{evidence.line}" if evidence.line else "")
             lines.append([(fit(where, width, more=glyphs["more"]).rstrip(), "key")])
-            lines += [[("  " + text, "dim")] for text in wrap(evidence.text, width - 2)[:3]]
-        for number, text in enumerate(wrap(finding.advice, width - 2)[:8]):
+            lines += [[("  " + text, "dim")] for text in wrap(evidence.text, width - 2, 3)]
+        for number, text in enumerate(wrap(finding.advice, width - 2, 8)):
             lines.append([((glyphs["arrow"] if not number else " ").ljust(2), "ok"), (text, "ok")])
         if finding.action == "restart_daemon":
             lines.append([("R", "warn bold"), (" restarts the daemon", "dim")])
@@ -214,7 +214,7 @@ def _daemon(reading: Reading, now: float, width: int, glyphs: Glyphs) -> list[Li
         if reading.status_error is None:
             return []
         lines = section("daemon", width, glyphs)
-        return lines + [[(text, "warn")] for text in wrap(reading.status_error, width)[:2]]
+        return lines + [[(text, "warn")] for text in wrap(reading.status_error, width, 2)]
     note = f"up {figures.duration(status.uptime_secs)}"
     if status.at is not None and now - status.at > 60:
         note += f", read {figures.age(now - status.at)} ago"
@@ -363,7 +363,7 @@ def _connection(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
         line.append((f"  {outcome.address}", "dim"))
     lines.append(line)
     if outcome and outcome.detail and not good:
-        lines += [[(text, "dim")] for text in wrap(outcome.detail, width)[:2]]
+        lines += [[(text, "dim")] for text in wrap(outcome.detail, width, 2)]
     if reading and reading.newest_byte_source:
         age = figures.age(
             None if reading.newest_byte_at is None else subject.now - reading.newest_byte_at

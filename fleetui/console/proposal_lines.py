@@ -26,7 +26,7 @@ def proposal_lines(
         ]
     ]  # fmt: skip
     cause = f" (cause: {proposal.cause})" if proposal.cause else ""
-    lines += [[("  " + text, "text")] for text in wrap(f"{proposal.text}{cause}", width - 2)[:3]]
+    lines += [[("  " + text, "text")] for text in wrap(f"{proposal.text}{cause}", width - 2, 3)]
     return [*lines, []]
 
 

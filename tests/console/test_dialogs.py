@@ -4,6 +4,7 @@ from textual.events import Paste
 
 from console_pilot import Console, console
 from fleetui.console.modals.confirm import ConfirmDialog
+from fleetui.console.modals.dialog import Dialog
 from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.stage import Stage
 from fleetui.domain.text import sanitise
@@ -244,4 +245,39 @@ async def test_nothing_of_the_confirmation_is_clipped_and_a_resize_is_harmless(
         await run.pilot.resize_terminal(140, 45)
         await run.press("escape")
         await run.until(lambda: run.app.screen is run.app.fleet_screen, "the fleet again")
+        assert not asked(run.store)
+
+
+@pytest.mark.parametrize("key", ["R", "D", "X", "T", "question_mark", "colon", "O"])
+async def test_a_second_answer_on_its_way_takes_only_the_dialog_away(key: str) -> None:
+    async with console() as run:
+        await run.press(key)
+        await run.until(lambda: run.app.screen is not run.app.fleet_screen, "a dialog")
+        await run.pilot.pause()
+        dialog = run.app.screen
+        assert isinstance(dialog, Dialog)
+        for _ in range(3):
+            dialog.dismiss(None)
+        await run.until(lambda: run.app.screen is run.app.fleet_screen, "the fleet again")
+        await run.pilot.pause()
+        assert run.app.screen is run.app.fleet_screen
+        before = run.cursor
+        await run.press("j")
+        await run.until(lambda: run.cursor != before, "the table has the keys")
+
+
+@pytest.mark.parametrize("key", ["R", "D"])
+async def test_a_dialog_that_finds_no_room_to_ask_cancels_itself(key: str) -> None:
+    async with console(size=(140, 45)) as run:
+        await opened(run, key)
+        await run.pilot.resize_terminal(40, 10)
+        await run.shows("then enter" if key == "D" else "press y")
+        await run.shows("Cancel (esc)")
+        assert "account" in run.text
+        await run.pilot.resize_terminal(20, 5)
+        await run.until(lambda: run.app.screen is run.app.fleet_screen, "no dialog")
+        await run.pilot.resize_terminal(140, 45)
+        before = run.cursor
+        await run.press("j")
+        await run.until(lambda: run.cursor != before, "the table has the keys again")
         assert not asked(run.store)

@@ -11,6 +11,7 @@ from fleetui.console.glyphs import Glyphs
 from fleetui.console.notes import ERROR_SECONDS, NOTE_SECONDS, Notes
 from fleetui.console.ordering import Selection, is_failure, select
 from fleetui.console.screens.instance import InstanceScreen
+from fleetui.console.widgets.lines_view import LinesView
 from fleetui.domain.finding_record import DecisionKind, FindingState, begun
 from fleetui.domain.quiet import Quiet
 from fleetui.domain.text import sanitise
@@ -203,3 +204,21 @@ async def test_the_previous_life_is_opened_from_the_table() -> None:
         await run.press("P")
         await run.until(lambda: run.app.fleet_screen.in_log, "the log")
         await run.shows("no earlier run of this file is stored")
+
+
+@pytest.mark.parametrize(
+    ("screen", "message"),
+    [("5", LinesView.Chosen), ("6", LinesView.Leave), ("7", LinesView.Leave)],
+)
+async def test_a_held_key_that_leaves_a_screen_leaves_the_fleet_where_it_is(
+    screen: str, message: type[LinesView.Chosen | LinesView.Leave]
+) -> None:
+    async with console() as run:
+        await run.press(screen)
+        shown = run.app.screen
+        await run.until(lambda: len(run.text.split()) > 20, "the screen")
+        for _ in range(3):
+            shown.query_one(LinesView).post_message(message())
+        await run.until(lambda: run.app.screen is not shown, "it is left")
+        await run.pilot.pause()
+        assert run.app.screen is run.app.fleet_screen

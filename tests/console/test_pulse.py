@@ -65,9 +65,27 @@ async def test_the_pulse_tells_rates_by_window_stages_failures_and_downloads() -
         counted = ((900.0, 3), (3600.0, 10), (7200.0, 18))
         run.store.put(msgspec.structs.replace(row, counted=counted, counted_at=NOW))
         await run.press("2")
-        await run.shows("15m 12.0")
-        await run.shows("1h00 10.0")
-        await run.shows("all 9.0")
+        await run.shows("15 min 12.0 (1 of ")
+        await run.shows("1 h 10.0")
+        await run.shows("whole run 9.0")
         await run.shows("findings")
         await run.shows("MiB/s")
         await run.until(lambda: "█" in run.text, "a course")
+
+
+async def test_the_figures_of_gpu_types_stand_below_their_titles() -> None:
+    async with console(size=(80, 30)) as run:
+        row = next(iter(run.store.rows.values()))[1]
+        long_name = sanitise("RTX PRO 6000 Blackwell Server Edition")
+        for _, other in list(run.store.rows.values()):
+            if other.gpu == row.gpu:
+                run.store.put(msgspec.structs.replace(other, gpu=long_name))
+        await run.press("2")
+        await run.shows("RTX PRO 6000 Blackwell …")
+        lines = run.text.split("\n")
+        titles = next(line for line in lines if "hosts" in line and "$/proof" in line)
+        figures = next(line for line in lines if "Blackwell …" in line)
+        for title in ("hosts", "proofs/h", "$/h"):
+            end = titles.index(title) + len(title)
+            assert figures[end - 1].isdigit(), title
+            assert figures[end] == " ", title

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from console_pilot import NOW, Console, StillClock, console
 from fleetui.console.chart_drawing import draw_chart, reduce_points, time_ticks, value_ticks
 from fleetui.console.columns import BY_NAME, Scene, layout
-from fleetui.console.fitting import cells, fit, wrap
+from fleetui.console.fitting import cells, clip, fit, wrap
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.inspection import Subject, describe
 from fleetui.console.size_mode import SizeMode, size_mode
@@ -395,3 +395,24 @@ async def test_failures_are_grouped_by_signature() -> None:
     assert sum(len(g.instance_ids) for g in groups) == sum(
         bool(r.findings) for r in store.readings_by_id.values()
     )
+
+
+@given(st.text(max_size=300), st.integers(2, 30), st.integers(1, 4))
+def test_what_wrap_and_clip_leave_out_is_said(text: str, width: int, limit: int) -> None:
+    text = str(sanitise(text))
+    lines = wrap(text, width, limit)
+    whole = wrap(text, width, 1000)
+    assert len(lines) <= limit
+    assert lines == whole or lines[-1].endswith("…")
+    assert clip([(text, "text")], 400) == [(text, "text")] or cells([(text, "text")]) > 400
+    cut = clip([(text, "text"), ("end", "dim")], width)
+    assert cells(cut) <= width
+    assert cells([(text, "text")]) + 3 <= width or cut[-1][0].endswith("…")
+
+
+async def test_entries_that_are_cut_at_the_edge_say_so() -> None:
+    async with console(size=(60, 20)) as run:
+        await run.press("6")
+        await run.shows("daemon answers again…")
+        await run.press("enter")
+        await run.shows("ana@ops")

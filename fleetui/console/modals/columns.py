@@ -2,18 +2,18 @@
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.screen import ModalScreen
 
 from fleetui.console.columns import BY_NAME, COLUMNS, SHOWN
 from fleetui.console.glyphs import Glyphs
+from fleetui.console.modals.dialog import Dialog
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
 
 ALWAYS_FIRST = "id"
 
 
-class ColumnsDialog(ModalScreen[tuple[str, ...] | None]):
-    """Dismisses with the chosen columns in order, empty for our own choice, or `None`."""
+class ColumnsDialog(Dialog[tuple[str, ...] | None]):
+    """Dismisses with the chosen columns in order, empty for the usual ones, or `None`."""
 
     BINDINGS = [  # noqa: RUF012 - textual's own shape
         Binding("escape,q", "dismiss(None)", show=False),
@@ -50,7 +50,7 @@ class ColumnsDialog(ModalScreen[tuple[str, ...] | None]):
     def _draw(self) -> None:
         lines: list[list[Piece]] = [
             [("columns", "title bold")],
-            [("space shows or hides, J K move, r our own choice, enter keeps", "dim")],
+            [("space shows or hides, J K move, r the usual ones, enter keeps", "dim")],
             [],
         ]
         for name in self._names:
@@ -94,7 +94,7 @@ class ColumnsDialog(ModalScreen[tuple[str, ...] | None]):
         self._draw()
 
     def action_reset(self) -> None:
-        """Go back to our own choice."""
+        """Go back to the usual columns."""
         self._arrange(SHOWN)
         self._draw()
 

@@ -6,13 +6,13 @@ import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from fleetui.console.action import Action, key_word
 from fleetui.console.commands import Candidate, Values, candidates
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.glyphs import Glyphs
+from fleetui.console.modals.dialog import Dialog
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
 
@@ -27,7 +27,7 @@ class Command(msgspec.Struct, frozen=True):
     argument: str = ""
 
 
-class CommandLine(ModalScreen[Command | None]):
+class CommandLine(Dialog[Command | None]):
     """Dismisses with what is to be run. Enter runs the line under the cursor."""
 
     BINDINGS = [  # noqa: RUF012 - textual's own shape

@@ -2,13 +2,13 @@
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.screen import ModalScreen
 
 from fleetui.console.action import key_word
 from fleetui.console.actions import SCOPES
 from fleetui.console.fitting import fit, wrap
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.keymap import Keymap
+from fleetui.console.modals.dialog import Dialog
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.domain.query import FIELDS
@@ -35,7 +35,7 @@ SIGNS = (
 KEY_CELLS = 22
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Every key that is bound, and nothing else."""
 
     BINDINGS = [  # noqa: RUF012 - textual's own shape

@@ -6,9 +6,9 @@ import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Key
-from textual.screen import ModalScreen
 
 from fleetui.console.glyphs import Glyphs
+from fleetui.console.modals.dialog import Dialog
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
 
@@ -34,7 +34,7 @@ def letters(choices: Sequence[Choice]) -> list[str]:
     return result
 
 
-class Menu(ModalScreen[str | None]):
+class Menu(Dialog[str | None]):
     """Dismisses with the chosen value, or `None`."""
 
     BINDINGS = [  # noqa: RUF012 - textual's own shape

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.screen import ModalScreen
 
 from fleetui.console.fitting import wrap
 from fleetui.console.glyphs import Glyphs
+from fleetui.console.modals.dialog import Dialog
 from fleetui.console.palette import Piece
 from fleetui.console.widgets.lines_view import LinesView
 
 
-class ReadingView(ModalScreen[None]):
+class ReadingView(Dialog[None]):
     """Lines under a title, broken where they are too long; esc and q go back."""
 
     BINDINGS = [Binding("escape,q", "dismiss(None)", show=False)]  # noqa: RUF012 - textual's own shape

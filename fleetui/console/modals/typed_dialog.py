@@ -8,21 +8,22 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Key, Paste
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from fleetui.console.glyphs import Glyphs
+from fleetui.console.modals.dialog import Dialog
 
 Answer = Literal["confirmed", "drain"] | None
 
 
-class TypedDialog(ModalScreen[Answer]):
+class TypedDialog(Dialog[Answer]):
     """What is asked, of what, what is lost, what will run; Cancel focused; esc, q, enter cancel.
 
     With nothing `wanted` a lower-case `y` accepts, so that a caps-locked key that opened it cannot
     finish it; else exactly these digits and enter. `wants` says what they are, for the line that
     asks for them, and `wrong` what wrong ones are not; `more` names keys of a dialog of one's own.
     What is lost scrolls where there is no room for all of it: how to confirm is always in sight.
+    On a screen with no room even for that nothing is asked: the dialog cancels itself.
     """
 
     BINDINGS = [  # noqa: RUF012 - textual's own shape
@@ -66,13 +67,12 @@ class TypedDialog(ModalScreen[Answer]):
     def compose(self) -> ComposeResult:
         """Lay the dialog out: title, target, loss, command, how to confirm, buttons."""
         with Vertical(id="dialog"):
-            for name in ("dialog-title", "dialog-target", "dialog-account"):
+            for name in ("dialog-title", "dialog-target"):
                 yield self._static(name)
             with VerticalScroll(id="dialog-body", can_focus=False):
-                for name in ("dialog-loss", "dialog-command"):
+                for name in ("dialog-account", "dialog-loss", "dialog-command", "dialog-more"):
                     yield self._static(name)
-            for name in ("dialog-news", "dialog-more"):
-                yield self._static(name)
+            yield self._static("dialog-news")
             yield Static(self._content(self._ask()), id="dialog-ask")
             with Horizontal(id="dialog-buttons"):
                 yield Button(Content("Cancel (esc)"), id="cancel")
@@ -93,6 +93,7 @@ class TypedDialog(ModalScreen[Answer]):
 
     def on_resize(self) -> None:
         """Let what is lost have the room that the rest leaves."""
+        self.remove_class("-low")
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
@@ -100,7 +101,14 @@ class TypedDialog(ModalScreen[Answer]):
         body = self.query_one("#dialog-body")
         rest = [child for child in box.children if child is not body and child.display]
         taken = sum(child.outer_size.height + child.styles.margin.height for child in rest)
-        body.styles.max_height = max(self.size.height - taken - 2, 1)
+        room = self.size.height - taken - 2 - body.styles.margin.height
+        if room >= 1:
+            body.styles.max_height = room
+        elif not self.has_class("-low"):
+            self.add_class("-low")
+            self.call_after_refresh(self._fit)
+        else:
+            self.action_cancel()
 
     def _drawn(self) -> None:
         self._drawn_at = time.monotonic()

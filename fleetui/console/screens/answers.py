@@ -75,7 +75,7 @@ class AnswersScreen(ListScreen):
             self._begin(lines, (intent.instance_id,))
             lines.append([(f"{glyphs['failed']} no answer: ", "bad bold"), *self._names([intent])])
             words = f"{intent.state}: {intent.result or 'no reason given'}"
-            lines += [[("    " + part, "text")] for part in wrap(words, width - 4)[:3]]
+            lines += [[("    " + part, "text")] for part in wrap(words, width - 4, 3)]
         if not self._numbers:
             lines += [[], [("numbers tell no difference: n lets them", "dim")]]
         self._chosen = min(self._chosen, max(len(self._starts) - 1, 0))

@@ -70,6 +70,13 @@ class FleetScreen(FleetOrder, FleetCursor, FleetFaults, FleetLog):
         """Arrange for the new size."""
         self._arrange(*self.size)
         super().on_resize()
+        self.call_after_refresh(self._hold_focus)
+
+    def _hold_focus(self) -> None:
+        """Give the keys to the table when what had them has no room any more."""
+        focused = self.focused
+        if focused is None or not focused.region:
+            self.set_focus(self.table)
 
     def _arrange(self, width: int, height: int) -> None:
         self.mode = size_mode(width, height)

@@ -115,7 +115,7 @@ class HostsScreen(ListScreen):
         if not machine.rows:
             self.action_record()
             return
-        self.app.pop_screen()
+        self.console_app.leave(self)
         self.console_app.fleet_screen.action_show_only(f"machine={machine.machine_id}")
 
     def action_record(self) -> None:

@@ -142,7 +142,7 @@ class InstanceScreen(TargetActs):
             return []
         lines = section("what happened", width, self.console_app.glyphs)
         for event in self._events:
-            for number, text in enumerate(wrap(event.text, max(width - 32, 10))[:2]):
+            for number, text in enumerate(wrap(event.text, max(width - 32, 10), 2)):
                 at = figures.date_time(event.at, utc=utc) if not number else ""
                 kind = event.kind if not number else ""
                 lines.append([

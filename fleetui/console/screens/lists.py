@@ -6,7 +6,7 @@ from fleetui.console import figures
 from fleetui.console.action import key_word
 from fleetui.console.columns import SEVERITY_TONES
 from fleetui.console.decisions import decide
-from fleetui.console.fitting import fit, wrap
+from fleetui.console.fitting import clip, fit, wrap
 from fleetui.console.inspection import Line
 from fleetui.console.proposal_lines import observed_lines, proposal_lines
 from fleetui.console.screens.base import FleetUIScreen
@@ -47,10 +47,9 @@ class ListScreen(FleetUIScreen):
 
     def put(self, lines: list[Line]) -> None:
         """Show lines in what the terminal can draw."""
-        plain = self.console_app.glyphs.plain
-        self.query_one(LinesView).show(
-            [[(plain(text), tone) for text, tone in line] for line in lines]
-        )
+        plain, view = self.console_app.glyphs.plain, self.query_one(LinesView)
+        width = view.inner_width + 1  # the margin at the right may be used up
+        view.show([[(plain(text), tone) for text, tone in clip(line, width)] for line in lines])
 
 
 class FailuresScreen(ListScreen):
@@ -116,20 +115,20 @@ class FailuresScreen(ListScreen):
                 (f"{glyphs.severity(group.severity)} {fit(group.category, 28)}", f"{tone} bold"),
                 (fit(group.label, 10), "strong"), (last, "dim"), (state, "ok"), (led, "dim"),
             ])  # fmt: skip
-            summary = wrap(group.newest.summary, width - 2)[: 4 if group.is_fleet else 2]
+            summary = wrap(group.newest.summary, width - 2, 4 if group.is_fleet else 2)
             lines += [[("  " + text, "text")] for text in summary]
             past = self._past.get(group.signature)
             if past:
-                lines += [[("  " + text, "dim")] for text in wrap(past, width - 2)[:2]]
+                lines += [[("  " + text, "dim")] for text in wrap(past, width - 2, 2)]
             for evidence in group.newest.evidence[:2]:
                 where = evidence.source + (f":{evidence.line}" if evidence.line else "")
                 lines.append([("  " + fit(where, width - 2).rstrip(), "key")])
-                lines += [[("    " + t, "dim")] for t in wrap(evidence.text, width - 4)[:1]]
+                lines += [[("    " + t, "dim")] for t in wrap(evidence.text, width - 4, 1)]
             ids = " ".join(str(item) for item in group.instance_ids)
-            lines += [[("  " + text, "key")] for text in wrap(ids, width - 2)[:3]]
+            lines += [[("  " + text, "key")] for text in wrap(ids, width - 2, 3)]
             lines += [
                 [(f"  {glyphs['arrow']} " if not n else "    ", "ok"), (text, "ok")]
-                for n, text in enumerate(wrap(group.newest.advice, width - 4)[:2])
+                for n, text in enumerate(wrap(group.newest.advice, width - 4, 2))
             ]
             lines.append([])
         if not self._groups:
@@ -200,8 +199,8 @@ class FailuresScreen(ListScreen):
         """Show the group's instances in the fleet."""
         group, proposal = self._group, self._proposal
         if proposal is not None:
-            self.app.pop_screen()
+            self.console_app.leave(self)
             self.console_app.fleet_screen.action_go(str(proposal.instance_id))
         elif group is not None:
-            self.app.pop_screen()
+            self.console_app.leave(self)
             self.console_app.fleet_screen.action_show_only(f"finding={group.category}")

@@ -4,10 +4,12 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from fleetui.console import figures
+from fleetui.console.fitting import clip, fit
 from fleetui.console.glyphs import STAGE_TONES, STAGE_WORDS
 from fleetui.console.inspection import Line
 from fleetui.console.pulse_figures import (
@@ -27,6 +29,10 @@ from fleetui.reading.fleet_rates import GroupRate, fleet_rates, gpu_rates
 
 WINDOWS = (("1 h", 1.0), ("6 h", 6.0), ("24 h", 24.0), ("7 d", 168.0))
 GPU_LINES = 5
+FEW_GPU_LINES = 2
+FIXED_CELLS = 43
+"""What the columns of the GPU types take beside the name."""
+WINDOW_CELLS = 11
 SPARK_POINTS = 32
 HISTORY_SECONDS = 30.0
 """Real seconds between two readings of what went before."""
@@ -125,51 +131,61 @@ class PulseScreen(FleetUIScreen):
         super().fleet_changed(changed)
         glyphs, rows = self.console_app.glyphs, list(self.console_app.state.rows.values())
         view = self.query_one(LinesView)
-        lines = [*self._rates(rows), [], *self._gpus(rows), [], *self._over_time(rows)]
+        over = f"hosts by stage, trouble, downloads over {WINDOWS[self._window][0]}"
+        course: list[Line] = [[], [(over, "dim")], *self._over_time(rows)]
+        lines = [*self._rates(rows), [], *self._gpus(rows), *course]
         view.styles.height = min(len(lines), max(int(self.size.height * LINES_SHARE), 4))
-        view.show([[(glyphs.plain(text), tone) for text, tone in line] for line in lines])
+        cut = [clip(line, view.inner_width) for line in lines]
+        view.show([[(glyphs.plain(text), tone) for text, tone in line] for line in cut])
         for chart in (self.proofs, self.cost, self.proof):
             chart.advance()
 
     def _rates(self, rows: Sequence[FleetRow]) -> list[Line]:
-        line: Line = [("fleet".ljust(20), "title bold")]
+        """Return what the instances that prove now reach together, by window."""
+        line: Line = [("proofs/h counted over", "title bold")]
         for rate in fleet_rates(rows):
             line += [
-                (f"{_window(rate)} ", "dim"), (figures.rate(rate.proofs_per_hour), "ok bold"),
-                (f" ({rate.measured} of {rate.proving})   ", "faint"),
+                (f"   {_window(rate)} ", "dim"), (figures.rate(rate.proofs_per_hour), "ok bold"),
+                (f" ({rate.measured} of {rate.proving} hosts)", "faint"),
             ]  # fmt: skip
         if len(line) == 1:
-            line.append(("proofs have not been counted yet", "dim"))
-        else:
-            line.append(("proofs/h", "dim"))
+            line = [("proofs have not been counted yet", "dim")]
         return [line]
 
     def _gpus(self, rows: Sequence[FleetRow]) -> list[Line]:
         """Return a line for each of the most frequent GPU types: count, cost, rates by window."""
         groups: dict[str, list[FleetRow]] = {}
         for row in rows:
-            groups.setdefault(row.gpu or "?", []).append(row)
+            groups.setdefault(str(row.gpu or "GPU not known"), []).append(row)
         counted = gpu_rates(rows)
-        lines: list[Line] = []
-        for gpu, members in sorted(groups.items(), key=lambda item: -len(item[1]))[:GPU_LINES]:
+        windows = list(dict.fromkeys(_window(r) for rates in counted.values() for r in rates))
+        most = sorted(groups.items(), key=lambda item: -len(item[1]))
+        shown = GPU_LINES if self.size.height >= LEAST_HEIGHT * 2 else FEW_GPU_LINES
+        gpu_width = max([12, *(min(cell_len(gpu), 24) for gpu, _ in most[:shown])])
+        room = self.query_one(LinesView).inner_width - gpu_width - FIXED_CELLS
+        windows = windows[: max(room // WINDOW_CELLS, 0)]
+        titles = f"{'hosts':>7}{'failed':>8}{'proofs/h':>10}{'$/h':>9}{'$/proof':>9}"
+        lines: list[Line] = [[
+            (fit("GPU", gpu_width) + titles, "dim"),
+            *((window.rjust(WINDOW_CELLS), "dim") for window in windows),
+        ]]  # fmt: skip
+        for gpu, members in most[:shown]:
             rates = [row.proofs_per_hour for row in members if row.proofs_per_hour is not None]
             burn = sum(row.cost_per_hour or 0.0 for row in members)
             each = burn / sum(rates) if sum(rates) else None
             failed = sum(row.stage is Stage.FAILED for row in members)
-            line: Line = [
-                (("not known" if gpu == "?" else gpu).ljust(16), "text"),
-                (f"{len(members)}".rjust(4), "strong"),
-                (figures.rate(sum(rates) if rates else None).rjust(8), "ok"), (" proofs/h", "dim"),
-                (figures.money(burn).rjust(8), "text"), (" $/h", "dim"),
-                (figures.money(each, 3).rjust(7), "text"), (" $/proof", "dim"),
-            ]  # fmt: skip
-            if failed:
-                line.append((f"  {failed} failed", "bad"))
-            for rate in counted.get(gpu, ()):
-                line += [
-                    (f"  {_window(rate)} ", "dim"), (figures.rate(rate.proofs_per_hour), "ok")
-                ]  # fmt: skip
-            lines.append(line)
+            by_window = {_window(rate): rate.proofs_per_hour for rate in counted.get(gpu, ())}
+            lines.append([
+                (fit(gpu, gpu_width), "text"), (f"{len(members):>7}", "strong"),
+                (f"{failed or '':>8}", "bad"),
+                (figures.rate(sum(rates) if rates else None).rjust(10), "ok"),
+                (figures.money(burn).rjust(9), "text"), (figures.money(each, 3).rjust(9), "text"),
+                *((figures.rate(by_window.get(w)).rjust(WINDOW_CELLS), "ok") for w in windows),
+            ])  # fmt: skip
+        if len(most) > shown:
+            others = sum(len(members) for _, members in most[shown:])
+            word = "type" if len(most) == shown + 1 else "types"
+            lines.append([(f"{others} hosts of {len(most) - shown} more {word}", "dim")])
         return lines
 
     def _over_time(self, rows: Sequence[FleetRow]) -> list[Line]:
@@ -217,4 +233,6 @@ class PulseScreen(FleetUIScreen):
 
 def _window(rate: GroupRate) -> str:
     seconds = rate.window_seconds
-    return "all" if seconds is None else figures.duration(seconds)
+    if seconds is None:
+        return "whole run"
+    return f"{seconds / 3600:.0f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"

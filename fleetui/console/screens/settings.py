@@ -80,7 +80,7 @@ class SettingsScreen(ListScreen):
         rows = (
             ("colours", app.paint.name, "T"),
             ("times", "UTC" if chosen.utc else "local", "U"),
-            ("columns", " ".join(chosen.columns) or "our own choice", "O"),
+            ("columns", " ".join(chosen.columns) or "the usual ones", "O"),
             ("groups", chosen.group or "none", "b"),
             ("wide", "yes" if chosen.wide else "no", "w"),
             ("mode", "read-only" if app.read_only else "may act", ""),
@@ -114,7 +114,7 @@ class WelcomeScreen(ListScreen):
         """Draw; it goes by itself once a collector runs."""
         app = self.console_app
         if app.state.lease_held:
-            self.app.pop_screen()
+            self.console_app.leave(self)
             return
         width = self.inner_width
         lines: list[Line] = [
