@@ -264,7 +264,8 @@ def main() -> None:
     wanted = parser.parse_args()
     print(
         f"{wanted.days} days, {wanted.fleet} places, {wanted.market} machines on the market,"
-        f" seeds 1-{wanted.seeds}; a proof may cost {wanted.dearest} $"
+        f" seeds 1-{wanted.seeds}; a proof may cost {wanted.dearest} $",
+        flush=True,
     )
     print(f"{'ranking':18} {'seed':>4} {'proofs':>9} {'$':>7} {'$/proof':>8} {'rented':>6} bad")
     costs: defaultdict[str, list[float]] = defaultdict(list)
@@ -277,7 +278,8 @@ def main() -> None:
             print(
                 f"{name:18} {seed:4} {month.proofs:9.0f} {month.dollars:7.0f}"
                 f" {month.per_proof:8.5f} {month.rentals:6} {month.bad.total()} ({bad});"
-                f" blacklisted rented: {month.blacklisted_rented}"
+                f" blacklisted rented: {month.blacklisted_rented}",
+                flush=True,
             )
     for name, found in costs.items():
         ratios = [cost / best for cost, best in zip(found, costs["expected $/proof"], strict=True)]

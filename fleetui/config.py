@@ -13,6 +13,7 @@ import platformdirs
 
 from fleetui.domain.clock import parse_clock
 from fleetui.domain.policy import Policy
+from fleetui.domain.redaction import redact
 from fleetui.domain.rental import Deploy
 from fleetui.domain.role import Role
 
@@ -159,7 +160,8 @@ def load(
     try:
         return msgspec.convert(layers, Settings, strict=False, dec_hook=_to_path)
     except (msgspec.ValidationError, ValueError) as error:
-        raise ConfigError(f"settings: {error}") from error
+        # A name that is not known may be a secret in the wrong place.
+        raise ConfigError(f"settings: {redact(str(error))}") from error
 
 
 def _file_layer(path: Path, *, required: bool) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetui import config
-from fleetui.domain.market import MarketError
-from fleetui.domain.offer import Offer
+from fleetui.domain.market import Found, MarketError
 from fleetui.domain.rental import Template
 
 if TYPE_CHECKING:
@@ -25,10 +24,8 @@ class VastMarket:
         self._limiter: Limiter | None = None
         self.templates: Mapping[str, Template] = settings.deploy.templates
 
-    async def search(
-        self, conditions: Mapping[str, object], disk_gb: float
-    ) -> tuple[tuple[Offer, ...], int]:
-        """Return the offers that fit, and how many rows could not be read.
+    async def search(self, conditions: Mapping[str, object], disk_gb: float) -> Found:
+        """Return the offers that fit, the cheapest by the hour first.
 
         Raises:
             MarketError: there is no key, or the market does not answer.
@@ -58,7 +55,7 @@ class VastMarket:
             raise MarketError(f"the market did not answer within {SEARCH_SECONDS:.0f} s") from None
         if found.error is not None:
             raise MarketError(f"the market does not answer: {found.error}")
-        return found.offers, found.unreadable
+        return Found(found.offers, found.unreadable, cut=found.cut)
 
     def body(self, template: Template, price: float, intent_id: str) -> dict[str, object]:
         """Return the request that would be sent, its secrets masked."""

@@ -14,7 +14,7 @@ from fleetui.verbs import actor, existing_store, json_text, refuse
 
 if TYPE_CHECKING:
     from fleetui.domain.machine_record import MachineRecord
-    from fleetui.domain.offer import Offer
+    from fleetui.domain.market import Found
 
 DISK_GB = 250.0
 """The disk that prices include where no template says another."""
@@ -42,11 +42,10 @@ async def print_offers(
     except OfferQueryError as error:
         refuse(f"the query: {error}")
     market = VastMarket(settings, os.environ)
-    offers, unreadable = await _search(market, parsed.conditions, _disk(settings, template))
+    found = await _search(market, parsed.conditions, _disk(settings, template))
     records = await _records(settings)
-    report = offers_report(text, parsed, offers, records, Order(order), blacklisted=blacklisted)
+    report = offers_report(text, parsed, found, records, Order(order), blacklisted=blacklisted)
     report["offers"] = report["offers"][:limit]
-    report["unreadable"] = unreadable
     print(json_text(report) if as_json else offers_text(report))
     return 0
 
@@ -82,9 +81,9 @@ async def deploy_offers(
     # As text, like every number of the query language.
     wanted = {"id": {"in": [str(offer_id) for offer_id in offer_ids]}}
     market = VastMarket(settings, os.environ)
-    offers, _ = await _search(market, wanted, terms.disk_gb)
+    found = await _search(market, wanted, terms.disk_gb)
     history = History(await _records(settings))
-    ranked = {offer.offer_id: history.rank(offer) for offer in offers}
+    ranked = {offer.offer_id: history.rank(offer) for offer in found.offers}
     intent_ids = {offer_id: uuid.uuid4().hex for offer_id in offer_ids}
 
     def body(price: float, intent_id: str) -> dict[str, object]:
@@ -129,9 +128,7 @@ def _disk(settings: config.Settings, template: str | None) -> float:
     return templates[template].disk_gb
 
 
-async def _search(
-    market: VastMarket, conditions: Mapping[str, object], disk_gb: float
-) -> tuple[tuple["Offer", ...], int]:
+async def _search(market: VastMarket, conditions: Mapping[str, object], disk_gb: float) -> "Found":
     """Ask the market; end with status 1 when it does not tell."""
     try:
         return await market.search(conditions, disk_gb)

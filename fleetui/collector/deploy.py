@@ -5,7 +5,6 @@ to rent was taken (a lost answer, a crash) looks for that label and never asks a
 """
 
 import asyncio
-import math
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -33,6 +32,10 @@ FIND_SECONDS = 3.0
 """Between two looks for a label."""
 LEAST_LOOKS = 3
 """So many complete answers without the label, until the deadline, say that nothing was rented."""
+FRESH_SECONDS = 10.0
+"""Limits are judged on a complete walk that began at most so long ago."""
+MISSING_WALKS = 3
+"""So many complete walks, begun after a renting, without the instance say that it is gone."""
 _DAY_SECONDS = 86_400.0
 
 
@@ -77,8 +80,8 @@ class Deployer:
         self._find_seconds = find_seconds
         self._run_seconds = run_seconds
         self._lock = asyncio.Lock()
-        self._rented: dict[int, float] = {}
-        """Prices of instances that no list has shown yet."""
+        self._rented: dict[int, tuple[float, float]] = {}
+        """Price, and when it was rented (loop's time), of instances that no list has shown yet."""
 
     async def deploy(self, intent: Intent) -> Course:
         """Rent what the intent is bound to, unless something speaks against it; then follow."""
@@ -100,7 +103,7 @@ class Deployer:
             order = order_of(template, offer.price, intent.intent_id, secrets)
             found = await self._rent(rental.offer_id, order)
             if isinstance(found, int):
-                self._rented[found] = offer.price
+                self._rented[found] = offer.price, asyncio.get_running_loop().time()
         if isinstance(found, Course):
             return found
         self._walks.ask()
@@ -188,9 +191,13 @@ class Deployer:
 
     async def _against_limits(self, offer: Offer) -> str | None:
         if not await self._listed():
-            return "the fleet has not been listed, so that its limits cannot be held"
+            return "the fleet cannot be listed in whole just now, so that its limits cannot be held"
         live = {watcher.instance_id for watcher in self._fleet}
-        self._rented = {key: price for key, price in self._rented.items() if key not in live}
+        self._rented = {
+            key: (price, at)
+            for key, (price, at) in self._rented.items()
+            if key not in live and not self._is_missing(at)
+        }
         count = len(live) + len(self._rented)
         if count >= self._terms.max_instances:
             return (
@@ -201,7 +208,8 @@ class Deployer:
         if any(burn is None for burn in burns):
             return "what an instance of the fleet costs is not known, so that no limit can be held"
         known = [burn for burn in burns if burn is not None]
-        burn = sum(known) + sum(self._rented.values()) + (offer.price or 0.0)
+        awaited = sum(price for price, _ in self._rented.values())
+        burn = sum(known) + awaited + (offer.price or 0.0)
         for name, limit in (
             ("deploy.max_dollars_per_hour", self._terms.max_dollars_per_hour),
             ("policy.spend_hour.dollars", self._policy.spend_hour.dollars),
@@ -221,15 +229,20 @@ class Deployer:
         return f"{today:.2f} $ were spent today of {limit:.2f} (setting policy.spend_day.dollars)"
 
     async def _listed(self) -> bool:
-        """Wait until a complete walk of this run has shown the fleet."""
+        """Wait for a fresh complete walk."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._find_seconds
-        while self._walks.listed_since == -math.inf:
-            if loop.time() > end:
+        began = loop.time()
+        while self._walks.listed_since < began - FRESH_SECONDS:
+            if loop.time() - began > self._find_seconds:
                 return False
             self._walks.ask()
             await asyncio.sleep(LOOK_SECONDS)
         return True
+
+    def _is_missing(self, rented_at: float) -> bool:
+        """Whether later walks that show all the rest of the fleet do not show what was rented."""
+        walks = self._walks.complete_since(rented_at)
+        return walks >= MISSING_WALKS and self._shows_all(rented_at)
 
     async def _until_running(self, instance_id: int) -> Course:
         """Follow a rented instance until it runs, fails, or the patience ends."""
@@ -248,6 +261,7 @@ class Deployer:
             watcher = self._fleet.get(instance_id)
             if watcher is not None:
                 was_listed = True
+                self._rented.pop(instance_id, None)
                 course = _arrived(watcher)
                 word = START_QUEUED if watcher.instance.is_start_queued else DEPLOYING
                 if word != shown:
@@ -267,6 +281,7 @@ class Deployer:
         """Ask for an instance that is not listed; `None` while it may still come."""
         presence = await self._client.single(instance_id)
         if presence.kind is PresenceKind.GONE:
+            self._rented.pop(instance_id, None)
             return failed(f"instance {instance_id} was rented and is gone: {presence.reason}")
         self._walks.ask()
         return None

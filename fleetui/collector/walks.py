@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import Callable
 
 from fleetui.collector.health import HealthBoard, Part
@@ -18,6 +19,9 @@ log = logging.getLogger(__name__)
 
 LEAST_PAUSE_SECONDS = 2.0
 """Between two walks, however urgently the next is asked for."""
+
+
+REMEMBERED = 8
 
 
 class Walks:
@@ -52,6 +56,7 @@ class Walks:
         self._listed: frozenset[int] = frozenset()
         self.listed_since = float("-inf")
         """When the newest complete walk began, in the loop's time."""
+        self._complete: deque[float] = deque(maxlen=REMEMBERED)
 
     def ask(self) -> None:
         """Ask for a walk before the interval ends; the client's limiter still rules."""
@@ -73,6 +78,10 @@ class Walks:
         """Whether the newest complete walk listed it."""
         return instance_id in self._listed
 
+    def complete_since(self, loop_time: float) -> int:
+        """Return how many of the newest complete walks began after that time of the loop."""
+        return sum(started > loop_time for started in self._complete)
+
     async def run(self) -> None:
         """Walk until cancelled."""
         while True:
@@ -93,6 +102,7 @@ class Walks:
         if result.walk.outcome is WalkOutcome.COMPLETE:
             self._listed = frozenset(instance.instance_id for instance in result.instances)
             self.listed_since = started
+            self._complete.append(started)
         else:
             log.warning("walk failed: %s", result.walk.error)
             if result.walk.total_reported not in (None, result.walk.rows):

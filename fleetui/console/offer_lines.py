@@ -7,11 +7,17 @@ from fleetui.console.fitting import fit
 from fleetui.console.inspection import Line
 from fleetui.domain.expected_cost import Basis, RankedOffer
 
-WIDE = 120
+WIDE, MIDDLE = 120, 106
+"""So many cells have room for all columns, and for all but memory and cores."""
 
 
 def heading(width: int) -> str:
     """Return the columns' titles."""
+    if width < MIDDLE:
+        return (
+            f"  {'offer':<10}{'machine':>7} {'GPU':<12}{'$/h':>7}{'proofs/h':>9}{'$/proof':>9}"
+            f"{'133 GiB':>8}  where"
+        )
     more = f"{'RAM':>6}{'cores':>6}" if width >= WIDE else ""
     return (
         f"  {'offer':<10}{'machine':>8} {'GPU':<16}{more}{'$/h':>7}{'proofs/h':>10}"
@@ -20,28 +26,49 @@ def heading(width: int) -> str:
 
 
 def offer_line(item: RankedOffer, width: int, marked: Collection[int]) -> Line:
-    """Return an offer's line. `~` before a rate says that it is its kind's, not its own."""
+    """Return an offer's line, of columns that no figure of a host widens.
+
+    `~` before a rate says that it is its kind's, not its own; before the time of a download, where
+    both share a column, that it is what the host states.
+    """
     offer, rate = item.offer, item.rate
+    is_wide, is_middle = width >= WIDE, width >= MIDDLE
     known = "" if rate is None else ("" if rate.basis is Basis.MACHINE else "~")
-    proofs = figures.UNKNOWN if rate is None else f"{known}{rate.proofs_per_hour:.1f}"
-    memory = figures.UNKNOWN if offer.cpu_ram_mb is None else f"{offer.cpu_ram_mb / 1000:.0f}"
-    cores = figures.UNKNOWN if offer.cpu_cores is None else f"{offer.cpu_cores:.0f}"
-    more: Line = [(f"{memory:>6}{cores:>6}", "dim")] if width >= WIDE else []
+    proofs = known + figures.rate(None if rate is None else rate.proofs_per_hour)
+    memory = figures.whole(None if offer.cpu_ram_mb is None else offer.cpu_ram_mb / 1000)
+    more: Line = [(f"{memory:>6}{figures.whole(offer.cpu_cores):>6}", "dim")] if is_wide else []
     gpu = f"{offer.num_gpus or '?'}x {offer.gpu_name or '?'}"
     return [
         ("* " if offer.offer_id in marked else "  ", "key bold"),
-        (f"{offer.offer_id:<10}", "strong"),
-        (f"{offer.machine_id or '?':>8} ", "text"),
-        (fit(gpu, 16), "text"),
+        (fit(str(offer.offer_id), 9) + " ", "strong"),
+        (fit(str(offer.machine_id or "?"), 7).strip().rjust(8 if is_middle else 7) + " ", "text"),
+        (fit(gpu, 16) if is_middle else fit(gpu, 11) + " ", "text"),
         *more,
         (figures.money(offer.price, 3).rjust(7), "text"),
-        (proofs.rjust(10), "text" if rate is not None and not known else "dim"),
+        (
+            proofs.rjust(10 if is_middle else 9),
+            "text" if rate is not None and not known else "dim",
+        ),
         (figures.money(item.dollars_per_proof, 5).rjust(9), "ok" if rate else "faint"),
+        *(_both_downloads(item) if is_middle else _download(item)),
+        *_place(item),
+    ]
+
+
+def _both_downloads(item: RankedOffer) -> Line:
+    return [
         (" " + fit(_quartiles(item), 14), "dim"),
         (_minutes(item.stated_download).rjust(8), "dim"),
         (_minutes(item.remembered_download).rjust(7), "text"),
-        *_place(item),
     ]
+
+
+def _download(item: RankedOffer) -> Line:
+    """The time of the download at the remembered speed, else at the stated one."""
+    if item.remembered_download is not None:
+        return [(_minutes(item.remembered_download).rjust(8), "text")]
+    stated = item.stated_download
+    return [((figures.UNKNOWN if stated is None else "~" + _minutes(stated)).rjust(8), "dim")]
 
 
 def _place(item: RankedOffer) -> Line:
@@ -54,7 +81,7 @@ def _place(item: RankedOffer) -> Line:
 def _quartiles(item: RankedOffer) -> str:
     if item.cheapest is None or item.dearest is None:
         return ""
-    return f"{item.cheapest:.4f}-{item.dearest:.4f}"
+    return f"{figures.money(item.cheapest, 4)}-{figures.money(item.dearest, 4)}"
 
 
 def _minutes(seconds: float | None) -> str:

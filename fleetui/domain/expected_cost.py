@@ -183,4 +183,4 @@ def _rate(basis: Basis, rates: Sequence[float], odds: float) -> ExpectedRate:
 
 
 def _cost(price: float | None, paid_hours: float, proofs: float | None) -> float | None:
-    return price * paid_hours / proofs if price is not None and proofs else None
+    return price * paid_hours / proofs if price and proofs else None

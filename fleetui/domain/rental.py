@@ -12,6 +12,8 @@ from fleetui.domain.text import SafeText
 LABEL_LIMIT = 240
 """Longest label of a template; the API takes 256 characters with the mark."""
 ONSTART_LIMIT = 4048
+LEAST_PER_PROOF, MOST_PER_PROOF = 1e-5, 10.0
+"""Dollars a proof beyond which a maximum is a mistake."""
 DISK_LIMIT_GB = 20_000.0
 PRICE_DRIFT = 1.05
 """A price may rise by so much between the look and the renting; more is refused."""
@@ -48,27 +50,47 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if len(self.label) > LABEL_LIMIT or not self.label.isprintable():
             raise ValueError(f"label must be one line of at most {LABEL_LIMIT} characters")
         most = self.max_dollars_per_proof
-        if most is not None and not 0 < most < math.inf:
-            raise ValueError("max_dollars_per_proof must be more than 0")
-        for name in (*self.secrets, self.min_rate_env):
-            if not _VARIABLE.match(name):
-                raise ValueError(f"{name!r} is no name of a variable")
-        for name in self.env:
-            if not _VARIABLE.match(name) and not name.startswith("-"):
-                raise ValueError(f"{name!r} is neither a variable nor a flag of docker's")
-        for name, place in self.secrets.items():
-            if not re.match(r"(env:[A-Za-z_]\w*|file:.+)\Z", place):
-                raise ValueError(f"secrets.{name} must be env:NAME or file:PATH")
+        if most is not None and not LEAST_PER_PROOF <= most <= MOST_PER_PROOF:
+            raise ValueError(
+                f"max_dollars_per_proof must lie between {LEAST_PER_PROOF:g} and {MOST_PER_PROOF:g}"
+            )
+        self._check_names()
         self._refuse_secrets()
+
+    def _check_names(self) -> None:
+        # Told by their place: a name that is none may hold a secret, and an error is logged.
+        if not _VARIABLE.match(self.min_rate_env):
+            raise ValueError("min_rate_env is no name of a variable")
+        for place, name in enumerate(self.secrets, 1):
+            if not _VARIABLE.match(name):
+                raise ValueError(f"name {place} of secrets is no name of a variable")
+            if not re.match(r"(env:[A-Za-z_]\w*|file:.+)\Z", self.secrets[name]):
+                raise ValueError(f"secrets.{name} must be env:NAME or file:PATH")
+            if name in self.env:
+                raise ValueError(f"{name} stands in env and in secrets")
+        for place, name in enumerate(self.env, 1):
+            if not _VARIABLE.match(name) and not name.startswith("-"):
+                raise ValueError(
+                    f"name {place} of env is neither a variable nor a flag of docker's"
+                )
+        if self.max_dollars_per_proof is not None and self.min_rate_env in {
+            *self.env, *self.secrets,
+        }:  # fmt: skip
+            raise ValueError(
+                f"{self.min_rate_env} stands in env or secrets and is set by max_dollars_per_proof"
+            )
 
     def _refuse_secrets(self) -> None:
         # Said without the text: an error is shown and logged.
         mask = Redactor().line
-        for name, value in self.env.items():
+        for place, (name, value) in enumerate(self.env.items(), 1):
             if mask(f"{name}={value}") != f"{name}={value}":
-                raise ValueError(f"env.{name} looks like a secret: name its place under secrets")
+                said = f"env.{name}" if _VARIABLE.match(name) else f"entry {place} of env"
+                raise ValueError(f"{said} looks like a secret: name its place under secrets")
         if any(mask(line) != line for line in (*self.onstart.splitlines(), self.image)):
             raise ValueError("onstart or image holds a secret: hand it over by a variable")
+        if mask(self.label) != self.label:
+            raise ValueError("label holds a secret: anyone who sees the instance sees its label")
 
     def min_rate(self, price: float) -> int | None:
         """Return the least proofs an hour at a price in dollars an hour."""

@@ -11,6 +11,7 @@ from fleetui.domain.intent import Intent, IntentState, Verb
 from fleetui.domain.rental import Rental, RentalPlan, Template
 from fleetui.domain.role import Role
 from fleetui.domain.text import SafeText, sanitise
+from fleetui.reports.figures import number
 from fleetui.store.interface import ViewerStore
 
 MakeBody = Callable[[float, str], dict[str, object]]
@@ -87,9 +88,8 @@ def plan_text(plans: Sequence[RentalPlan]) -> str:
     """Say for each offer what it is and which request would be sent, secrets masked."""
     lines = []
     for item in plans:
-        price = "?" if item.price is None else f"{item.price:.4f}"
-        expected = item.expected_dollars_per_proof
-        proof = "not known" if expected is None else f"{expected:.5f} $"
+        price, expected = number(item.price, 4), item.expected_dollars_per_proof
+        proof = "not known" if expected is None else f"{number(expected, 5)} $"
         lines.append(
             f"deploy offer {item.offer_id} (machine {item.machine_id or '?'}, {item.gpu}, {price}"
             f" $/h, a proof {proof})"
@@ -97,9 +97,40 @@ def plan_text(plans: Sequence[RentalPlan]) -> str:
         if item.refusal is not None:
             lines.append(f"  refused: {item.refusal}")
         else:
-            body = json.dumps(item.body, ensure_ascii=False)
-            lines.append(f"  PUT /api/v0/asks/{item.offer_id}/ {sanitise(body, 8192)}")
+            lines.append(f"  {_request(item)}")
     return "\n".join(lines)
+
+
+def requests_text(plans: Sequence[RentalPlan]) -> str:
+    """Return the requests that would be sent: the first whole, of the others what differs."""
+    first = plans[0]
+    lines = [_request(first)]
+    for item in plans[1:]:
+        before, body = _flat(first.body), _flat(item.body)
+        names = [
+            *(name for name in body if body[name] != before.get(name)),
+            *(name for name in before if name not in body),
+        ]
+        said = ", ".join(f"{name} {json.dumps(body.get(name))}" for name in names)
+        price = number(item.price, 4)
+        lines.append(
+            f"PUT /api/v0/asks/{item.offer_id}/ ({item.gpu}, {price} $/h) the same, but"
+            f" {sanitise(said or 'nothing', 8192)}"
+        )
+    return "\n".join(lines)
+
+
+def _request(item: RentalPlan) -> str:
+    body = sanitise(json.dumps(item.body, ensure_ascii=False), 8192)
+    return f"PUT /api/v0/asks/{item.offer_id}/ {body}"
+
+
+def _flat(body: Mapping[str, object]) -> dict[str, object]:
+    """Return a body with its environment's variables beside its other fields."""
+    env = body.get("env")
+    inner = env if isinstance(env, dict) else {}
+    rest = {name: value for name, value in body.items() if name != "env"}
+    return rest | {f"env.{name}": value for name, value in inner.items()}
 
 
 def plan_report(plans: Sequence[RentalPlan]) -> list[dict[str, Any]]:

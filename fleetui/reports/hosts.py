@@ -6,6 +6,7 @@ from typing import Any
 
 from fleetui.domain.codec import to_builtins
 from fleetui.domain.machine_record import MachineRecord
+from fleetui.reports.figures import cut, number
 from fleetui.store.interface import ViewerStore
 
 
@@ -70,7 +71,7 @@ def _text(record: MachineRecord) -> str:
 def dollars_per_proof(record: MachineRecord) -> float | None:
     """Return what a proof costs at the last price and the middle benchmark."""
     price, rate = record.price_last, record.median_rate
-    return None if price is None or not rate else price / rate
+    return price / rate if price and rate else None
 
 
 def in_order(records: Sequence[MachineRecord], order: HostOrder) -> list[MachineRecord]:
@@ -115,13 +116,13 @@ def hosts_text(report: Sequence[dict[str, Any]]) -> str:
         speed = item["download_speed"]
         gpu = f"{item.get('num_gpus') or '?'}x {item.get('gpu_name') or '?'}"
         lines.append(
-            f"{item['machine_id']:>8} {gpu:<18.17}{item.get('rentals', 0):>7}"
-            f"{item.get('rented_hours', 0.0):>7.1f}"
-            f"{item.get('failures', 0):>7}{_n(item['best_rate'], 1):>7}"
-            f"{_n(item['median_rate'], 1):>7}{_n(item['last_rate'], 1):>7}"
-            f"{_n(item['running_rate'], 1):>8}{_n(item.get('price_last'), 3):>8}"
-            f"{_n(item['dollars_per_proof'], 4):>9}"
-            f"{_n(None if speed is None else speed / 1e6, 0):>6}  {_marks(item)}".rstrip()
+            f"{cut(str(item['machine_id']), 8):>8} {cut(gpu, 17):<18}{item.get('rentals', 0):>7}"
+            f"{number(item.get('rented_hours', 0.0), 1, 6):>7}"
+            f"{item.get('failures', 0):>7}{number(item['best_rate'], 1, 6):>7}"
+            f"{number(item['median_rate'], 1, 6):>7}{number(item['last_rate'], 1, 6):>7}"
+            f"{number(item['running_rate'], 1, 7):>8}{number(item.get('price_last'), 3, 7):>8}"
+            f"{number(item['dollars_per_proof'], 4, 8):>9}"
+            f"{number(None if speed is None else speed / 1e6, 0, 5):>6}  {_marks(item)}".rstrip()
         )
     return "\n".join(lines)
 
@@ -133,7 +134,3 @@ def _marks(item: dict[str, Any]) -> str:
     if mark := item.get("blacklist"):
         words.append(f"BLACKLISTED by {mark['by']}: {mark['reason']}")
     return ", ".join(words)
-
-
-def _n(value: float | None, digits: int) -> str:
-    return "?" if value is None else f"{value:.{digits}f}"

@@ -6,10 +6,10 @@ from typing import Any
 from fleetui.domain.codec import to_builtins
 from fleetui.domain.expected_cost import Basis, History, Order, RankedOffer, in_order
 from fleetui.domain.machine_record import MachineRecord
-from fleetui.domain.offer import Offer
+from fleetui.domain.market import Found
 from fleetui.domain.offer_query import OfferQuery
+from fleetui.reports.figures import UNKNOWN, cut, number
 
-_UNKNOWN = "?"
 _HEADER = (
     "OFFER", "MACHINE", "GPU", "RAM GB", "CORES", "$/H", "PROOFS/H", "FROM", "$/PROOF",
     "QUARTILES", "ODDS", "133 GIB STATED", "MEASURED", "WHERE",
@@ -20,7 +20,7 @@ _LEFT = frozenset({"GPU", "FROM", "QUARTILES", "133 GIB STATED", "MEASURED", "WH
 def offers_report(
     text: str,
     query: OfferQuery,
-    offers: Iterable[Offer],
+    found: Found,
     records: Iterable[MachineRecord],
     order: Order,
     *,
@@ -29,10 +29,11 @@ def offers_report(
     """Return the ranked offers as one object.
 
     `not_understood` has the fields that the query language does not know. `hidden` counts offers of
-    blacklisted machines left out; `work_hours` is how long a rental of ours works.
+    blacklisted machines left out, `unreadable` rows that could not be read; `cut` says that there
+    may be dearer ones. `work_hours` is how long a rental of ours works.
     """
     history = History(records)
-    ranked = in_order([history.rank(offer) for offer in offers], order)
+    ranked = in_order([history.rank(offer) for offer in found.offers], order)
     shown = [item for item in ranked if blacklisted or item.blacklist is None]
     return {
         "query": text,
@@ -41,6 +42,8 @@ def offers_report(
         "order": str(order),
         "work_hours": history.work_hours,
         "hidden": len(ranked) - len(shown),
+        "unreadable": found.unreadable,
+        "cut": found.cut,
         "offers": [offer_report(item) for item in shown],
     }
 
@@ -60,6 +63,10 @@ def offers_text(report: dict[str, Any]) -> str:
         lines.append("no offer fits")
     if report["hidden"]:
         lines.append(f"{report['hidden']} of blacklisted machines hidden; --all shows them")
+    if report["cut"]:
+        lines.append("the market gives no more at once: there may be dearer ones, narrow the query")
+    if report["unreadable"]:
+        lines.append(f"{report['unreadable']} offers cannot be read")
     return "\n".join(lines)
 
 
@@ -67,19 +74,19 @@ def _cells(offer: dict[str, Any]) -> tuple[str, ...]:
     rate = offer["rate"]
     memory = offer.get("cpu_ram_mb")
     blacklist = offer["blacklist"]
-    where = offer.get("geolocation") or _UNKNOWN
+    where = offer.get("geolocation") or UNKNOWN
     return (
-        str(offer["offer_id"]),
-        str(offer.get("machine_id") or _UNKNOWN),
-        f"{offer.get('num_gpus') or _UNKNOWN}x {offer.get('gpu_name') or _UNKNOWN}",
-        _number(None if memory is None else memory / 1000.0, 0),
-        _number(offer.get("cpu_cores"), 0),
-        _number(offer.get("price"), 3),
-        _number(rate and rate["proofs_per_hour"], 1),
+        cut(str(offer["offer_id"]), 12),
+        cut(str(offer.get("machine_id") or UNKNOWN), 10),
+        cut(f"{offer.get('num_gpus') or UNKNOWN}x {offer.get('gpu_name') or UNKNOWN}", 24),
+        number(None if memory is None else memory / 1000.0, 0, 6),
+        number(offer.get("cpu_cores"), 0, 6),
+        number(offer.get("price"), 3),
+        number(rate and rate["proofs_per_hour"], 1),
         _basis(rate),
-        _number(offer["dollars_per_proof"], 5),
+        number(offer["dollars_per_proof"], 5),
         _quartiles(offer["cheapest"], offer["dearest"]),
-        _UNKNOWN if rate is None else f"{rate['odds'] * 100:.0f}%",
+        UNKNOWN if rate is None else f"{rate['odds'] * 100:.0f}%",
         _minutes(offer["stated_download"]),
         _minutes(offer["remembered_download"]),
         where if blacklist is None else f"{where}  BLACKLISTED by {blacklist['by']}:"
@@ -89,7 +96,7 @@ def _cells(offer: dict[str, Any]) -> tuple[str, ...]:
 
 def _basis(rate: dict[str, Any] | None) -> str:
     if rate is None:
-        return _UNKNOWN
+        return UNKNOWN
     return (
         f"itself, {rate['count']}" if rate["basis"] == Basis.MACHINE else f"kind, {rate['count']}"
     )
@@ -98,15 +105,11 @@ def _basis(rate: dict[str, Any] | None) -> str:
 def _quartiles(cheapest: float | None, dearest: float | None) -> str:
     if cheapest is None or dearest is None:
         return ""
-    return f"{cheapest:.5f}-{dearest:.5f}"
+    return f"{number(cheapest, 5)}-{number(dearest, 5)}"
 
 
 def _minutes(seconds: float | None) -> str:
-    return _UNKNOWN if seconds is None else f"{seconds / 60:.0f} min"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return _UNKNOWN if value is None else f"{value:.{digits}f}"
+    return UNKNOWN if seconds is None else f"{number(seconds / 60, 0, 6)} min"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

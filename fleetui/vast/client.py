@@ -223,7 +223,7 @@ class VastClient:
             return OffersResult(error=sanitise("the answer lacks 'offers'"))
         offers = [read_offer(raw) for raw in rows[:limit]]
         known = tuple(offer for offer in offers if offer is not None)
-        return OffersResult(known, len(offers) - len(known))
+        return OffersResult(known, len(offers) - len(known), cut=len(rows) >= limit)
 
     async def rent(self, offer_id: int, order: RentalOrder) -> ActionResult:
         """Rent an offer. Never sent twice: each time would be another contract."""

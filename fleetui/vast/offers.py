@@ -11,10 +11,14 @@ from fleetui.vast.gates import amount, money, text, whole
 
 @dataclass(frozen=True)
 class OffersResult:
-    """Answer to a search: the offers, or why there are none to speak of (`error`)."""
+    """Answer to a search: the offers, or why there are none to speak of (`error`).
+
+    `cut`: there are as many as were asked for, so that there may be more.
+    """
 
     offers: tuple[Offer, ...] = ()
     unreadable: int = 0
+    cut: bool = False
     error: SafeText | None = None
 
 
@@ -92,7 +96,8 @@ def read_offer(raw: object) -> Offer | None:
         disk_space_gb=amount(raw.get("disk_space")),
         pcie_bandwidth=amount(raw.get("pcie_bw")),
         inet_down_mbps=amount(raw.get("inet_down")),
-        price=money(raw.get("dph_total")),
+        # Nothing is rented for nothing: 0 is a price that is not known.
+        price=money(raw.get("dph_total")) or None,
         min_bid=money(raw.get("min_bid")),
         reliability=amount(raw.get("reliability2")),
         verification=text(raw.get("verification")),

@@ -311,3 +311,60 @@ async def test_queued_and_failed_ones_are_shown_as_such(fleet: Simulated, tmp_pa
         fleet.serving.world.destroy(instance_id)
         intent = await run.settled(gone.intent_id)
         assert (intent.state, "is gone" in str(intent.result)) == (IntentState.FAILED, True)
+
+
+async def test_what_was_rented_and_went_away_counts_no_more(
+    fleet: Simulated, tmp_path: Path
+) -> None:
+    one, two, three, *_ = good_offers(fleet)
+    settings = settings_of(fleet, tmp_path, deploy=replace_terms(max_instances=2))
+    # So far apart that the second one can go before any walk lists it.
+    settings = replace(settings, walk_interval_seconds=4.0, verify_deadline_seconds=3.0)
+    async with collecting(settings) as run:
+        listed = await run.settled((await ask(run.store, fleet, one)).intent_id)
+        assert listed.state is IntentState.DONE, listed.result
+        fleet.serving.world.destroy(listed.instance_id)
+
+        async def gone() -> bool:
+            rows = (await run.store.fleet()).rows
+            return all(row.instance_id != listed.instance_id for row in rows)
+
+        await run.until(gone, "it is gone")
+        asked = await ask(run.store, fleet, two)
+        label = marked_label("night", asked.intent_id)
+
+        async def taken() -> int | None:
+            rentals = fleet.serving.world.rentals.items()
+            return next((key for key, item in rentals if item.fields["label"] == label), None)
+
+        instance_id = await run.until(taken, "it is rented")
+        assert instance_id is not None
+        fleet.serving.world.destroy(instance_id)
+        died = await run.settled(asked.intent_id)
+        assert (died.state, "is gone" in str(died.result)) == (IntentState.FAILED, True)
+        last = await run.settled((await ask(run.store, fleet, three)).intent_id)
+        assert last.state is IntentState.DONE, last.result
+    assert len(rentings(fleet)) == 3
+
+
+async def test_limits_are_held_on_a_fresh_complete_list_only(
+    fleet: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleetui.collector.deploy.FRESH_SECONDS", 0.0)
+    settings = replace(settings_of(fleet, tmp_path), verify_deadline_seconds=2.0)
+    one, *_ = good_offers(fleet)
+    async with collecting(settings) as run:
+
+        async def listed() -> bool:
+            return bool((await run.store.fleet()).rows)
+
+        await run.until(listed, "the fleet")
+        fleet.serving.faults.switch_on("partial_walk")
+        stale = await run.settled((await ask(run.store, fleet, one)).intent_id)
+        assert (stale.state, "cannot be listed in whole just now" in str(stale.result)) == (
+            IntentState.REFUSED, True,
+        ), stale.result  # fmt: skip
+        fleet.serving.faults.switch_off("partial_walk")
+        fresh = await run.settled((await ask(run.store, fleet, one)).intent_id)
+        assert fresh.state is IntentState.DONE, fresh.result
+    assert len(rentings(fleet)) == 1

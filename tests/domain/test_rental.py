@@ -31,6 +31,23 @@ from fleetui.vast.ordering import SecretMissingError, bound_to, find_secrets, or
         ({"secrets": {"PAVAIL": "hunter2"}}, "secrets.PAVAIL must be env:NAME or file:PATH"),
         ({"env": {"API_TOKEN": "hunter22"}}, "env.API_TOKEN looks like a secret"),
         ({"env": {"PEER": "https://me:hunter22@host/"}}, "env.PEER looks like a secret"),
+        ({"env": {"-e API_KEY=hunter22": "1"}}, "entry 1 of env looks like a secret"),
+        ({"env": {"A": "1", "hunter22 x": "1"}}, "name 2 of env is neither a variable"),
+        ({"secrets": {"API_KEY=hunter22": "env:X"}}, "name 1 of secrets is no name"),
+        ({"min_rate_env": "API_KEY=hunter22"}, "min_rate_env is no name of a variable"),
+        ({"label": "API_KEY=hunter22"}, "label holds a secret"),
+        ({"env": {"A": "1"}, "secrets": {"A": "env:A"}}, "A stands in env and in secrets"),
+        (
+            {"env": {"MIN_RATE": "1"}, "max_dollars_per_proof": 0.01},
+            "MIN_RATE stands in env or secrets and is set by max_dollars_per_proof",
+        ),
+        (
+            {"secrets": {"R": "env:R"}, "min_rate_env": "R", "max_dollars_per_proof": 0.01},
+            "R stands in env or secrets",
+        ),
+        ({"max_dollars_per_proof": 1e-9}, "max_dollars_per_proof must lie between 1e-05 and 10"),
+        ({"max_dollars_per_proof": 1e9}, "max_dollars_per_proof must lie between"),
+        ({"max_dollars_per_proof": float("nan")}, "max_dollars_per_proof must lie between"),
         ({"onstart": "export PASSWORD=hunter22\nrun"}, "onstart or image holds a secret"),
     ],
 )
@@ -138,6 +155,9 @@ def test_templates_are_settings(tmp_path: Path) -> None:
         'image = ""',
         'image = "x"\nimages = 1',
         'image = "x"\nenv = { TOKEN = "hunter22" }',
+        'image = "x"\nenv = { "-e API_KEY=hunter22" = "1" }',
+        'image = "x"\nenv = { "hunter22 x" = "1" }',
+        'image = "x"\n"API_KEY=hunter22" = "1"',
     ):
         file.write_text(f"[deploy.templates.cuzk]\n{wrong}\n")
         with pytest.raises(config.ConfigError) as caught:

@@ -18,7 +18,7 @@ values = st.one_of(
 def test_any_row_is_read(raw: dict[str, Any]) -> None:
     offer = read_offer(raw)
     assert offer is None or offer.offer_id > 0
-    assert offer is None or offer.price is None or 0 <= offer.price <= 1e5
+    assert offer is None or offer.price is None or 0 < offer.price <= 1e5
 
 
 async def test_a_search_says_what_went_wrong() -> None:
@@ -26,6 +26,9 @@ async def test_a_search_says_what_went_wrong() -> None:
         everything = await client.search_offers({})
         assert len(everything.offers) == len(served.world.offers)
         assert everything.error is None
+        assert not everything.cut
+        some = await client.search_offers({}, limit=2)
+        assert (len(some.offers), some.cut) == (2, True)
         cheap = await client.search_offers(
             {"dph_total": {"lte": 0.4}}, order=[("dph_total", "asc")]
         )

@@ -18,12 +18,12 @@ from fleetui.console.widgets.lines_view import LinesView
 from fleetui.console.widgets.prompt import PromptLine
 from fleetui.domain.expected_cost import History, Order, RankedOffer, in_order
 from fleetui.domain.intent import Verb
-from fleetui.domain.market import Market, MarketError
-from fleetui.domain.offer import Offer
+from fleetui.domain.market import Found, Market, MarketError
 from fleetui.domain.offer_query import DEFAULT_QUERY, OfferQueryError, parse_offer_query
 from fleetui.domain.rental import RentalPlan, Template
 from fleetui.domain.text import sanitise
 from fleetui.reports import deploy
+from fleetui.reports.figures import number
 
 ORDER_WORDS = {
     Order.PROOF: "what a proof is expected to cost",
@@ -32,7 +32,9 @@ ORDER_WORDS = {
     Order.DOWNLOAD: "time of the download",
 }
 STORE_SECONDS = 5.0
-MOST_IN_DIALOG = 8
+MOST_IN_DIALOG = 4
+DISK_GB = 250.0
+"""The disk that prices include where no template says another."""
 
 
 class OffersScreen(ListScreen):
@@ -43,12 +45,12 @@ class OffersScreen(ListScreen):
     def __init__(self) -> None:
         super().__init__()
         self._query = DEFAULT_QUERY
-        self._offers: tuple[Offer, ...] = ()
         self._ranked: list[RankedOffer] = []
         self._doubts: tuple[str, ...] = ()
         self._state = "searching…"
         self._order = Order.PROOF
         self._blacklisted = False
+        self._template = ""
         self._marked: set[int] = set()
         self._place = 0
         self._head = 0
@@ -71,6 +73,15 @@ class OffersScreen(ListScreen):
     def _market(self) -> Market | None:
         return self.console_app.market
 
+    @property
+    def _rented_by(self) -> tuple[str, Template] | None:
+        """The template that rents, whose disk the prices include."""
+        templates = self._market.templates if self._market is not None else {}
+        if not templates:
+            return None
+        name = self._template if self._template in templates else min(templates)
+        return name, templates[name]
+
     def look_again(self) -> None:
         """Search anew."""
         market = self._market
@@ -91,8 +102,8 @@ class OffersScreen(ListScreen):
 
     async def _search(self, market: Market, conditions: Mapping[str, object]) -> None:
         try:
-            disk = max((item.disk_gb for item in market.templates.values()), default=250.0)
-            offers, odd = await market.search(conditions, disk)
+            by = self._rented_by
+            found = await market.search(conditions, DISK_GB if by is None else by[1].disk_gb)
             async with asyncio.timeout(STORE_SECONDS):
                 history = History(await self.console_app.store.machine_records())
         except MarketError as error:
@@ -100,10 +111,10 @@ class OffersScreen(ListScreen):
         except Exception as error:  # noqa: BLE001 - whatever the store's trouble is, it is said
             self._state = f"our own history cannot be read: {error}"
         else:
-            self._offers = offers
-            self._ranked = [history.rank(offer) for offer in offers]
-            self._state = f"{odd} offers cannot be read" if odd else ""
-            self._marked &= {offer.offer_id for offer in offers}
+            self._ranked = [history.rank(offer) for offer in found.offers]
+            gone = self._marked - {offer.offer_id for offer in found.offers}
+            self._marked -= gone
+            self._state = _search_words(found, len(gone))
         if self.is_laid_out:
             self._draw()
 
@@ -124,6 +135,7 @@ class OffersScreen(ListScreen):
                 (f"   {len(shown)} by {ORDER_WORDS[self._order]}{more}{marks}", "dim"),
             ],
             [(self._query, "key")],
+            *_template_lines(self._rented_by),
             *doubt_lines(self._doubts),
         ]
         if self._state:
@@ -199,29 +211,61 @@ class OffersScreen(ListScreen):
 
     def action_rent(self) -> None:
         """Rent the marked offers, else the selected one, by one of the owner's templates."""
-        app, market, shown = self.console_app, self._market, self._shown
+        app, market = self.console_app, self._market
         if not app.role.covers(Verb.DEPLOY.needs):
             why = "read-only" if app.read_only else f"role {app.role}"
             app.say(f"{why}: nothing is rented from here")
             return
-        chosen = [item for item in shown if item.offer.offer_id in self._marked]
-        chosen = chosen or shown[self._place : self._place + 1]
+        chosen = self._chosen()
         if market is None or not chosen:
-            app.say("there is no offer to rent")
             return
         names = sorted(market.templates)
-        if not names:
+        by = self._rented_by
+        if by is None:
             app.say("no template says what to rent: see [deploy.templates] in the configuration")
         elif len(names) == 1:
-            self._ask(market, chosen, names[0])
+            self._ask(market, chosen, by[0])
         else:
-            choices = [Choice(name, name, market.templates[name].image) for name in names]
+            choices = [
+                Choice(name, name, f"{template.disk_gb:.0f} GB, {template.image}")
+                for name, template in sorted(market.templates.items())
+            ]
 
             def taken(name: str | None) -> None:
                 if name is not None:
-                    self._ask(market, chosen, name)
+                    self._rent_by(market, chosen, name)
 
-            self.app.push_screen(Menu("rent by which template", choices, app.glyphs), taken)
+            menu = Menu("rent by which template", choices, app.glyphs, current=by[0])
+            self.app.push_screen(menu, taken)
+
+    def _chosen(self) -> list[RankedOffer]:
+        """Return the marked offers, else the selected one; a mark never stands for another row."""
+        shown, app = self._shown, self.console_app
+        if not self._marked:
+            if not shown:
+                app.say("there is no offer to rent")
+            return shown[self._place : self._place + 1]
+        chosen = [item for item in shown if item.offer.offer_id in self._marked]
+        hidden = len(self._marked) - len(chosen)
+        if hidden:
+            app.say(
+                f"{hidden} of the marked offers are not shown (blacklisted, or another search):"
+                " show or unmark them; nothing was done",
+                severity="error",
+            )
+            return []
+        return chosen
+
+    def _rent_by(self, market: Market, chosen: Sequence[RankedOffer], name: str) -> None:
+        by = self._rented_by
+        if by is not None and by[1].disk_gb == market.templates[name].disk_gb:
+            self._template = name
+            self._draw()
+            self._ask(market, chosen, name)
+            return
+        self._template = name
+        self.look_again()
+        self.console_app.say(f"searched again with the disk of {name}: look, then rent")
 
     def _ask(self, market: Market, chosen: Sequence[RankedOffer], name: str) -> None:
         app, template = self.console_app, market.templates[name]
@@ -240,10 +284,10 @@ class OffersScreen(ListScreen):
             app.glyphs,
             title="Rent?" if len(plans) == 1 else f"Rent {len(plans)} machines?",
             word="Rent",
-            target=", ".join(f"{plan.offer_id} ({plan.gpu})" for plan in plans[:MOST_IN_DIALOG]),
+            target=_target_words(plans),
             account=str(app.account),
             loss=_price_words(plans, name),
-            command=deploy.plan_text(plans[:1]).split("\n")[-1].strip(),
+            command=deploy.requests_text(plans),
             wanted=deploy.word_to_type(plans),
             wants=_wants(plans),
             wrong="their number" if len(plans) > 1 else "how its id ends",
@@ -287,11 +331,37 @@ class OffersScreen(ListScreen):
         app.say(f"deploy of {len(asked)}: asked the collector; 6 tells how it ends")
 
 
+def _search_words(found: Found, unmarked: int) -> str:
+    """Say what a search lacks."""
+    said = []
+    if found.cut:
+        said.append("the market gives no more at once: there may be dearer ones, narrow the query")
+    if found.unreadable:
+        said.append(f"{found.unreadable} offers cannot be read")
+    if unmarked:
+        said.append(f"{unmarked} marked are not among these any more")
+    return "; ".join(said)
+
+
+def _template_lines(by: tuple[str, Template] | None) -> list[Line]:
+    if by is None:
+        return [[(f"no template; prices include {DISK_GB:.0f} GB of disk", "dim")]]
+    return [[(f"prices include the {by[1].disk_gb:.0f} GB of the template {by[0]}", "dim")]]
+
+
+def _target_words(plans: Sequence[RentalPlan]) -> str:
+    named = [f"{plan.offer_id} ({plan.gpu})" for plan in plans[:MOST_IN_DIALOG]]
+    more = len(plans) - len(named)
+    return ", ".join(named) + (f" and {more} more, all below" if more else "")
+
+
 def _price_words(plans: Sequence[RentalPlan], name: str) -> str:
-    total = sum(plan.price or 0.0 for plan in plans)
+    total = number(sum(plan.price or 0.0 for plan in plans), 3)
     known = [p.expected_dollars_per_proof for p in plans if p.expected_dollars_per_proof]
-    proof = f"${min(known):.5f} to ${max(known):.5f} a proof" if known else "a proof: not known"
-    return sanitise(f"costs ${total:.3f} an hour; {proof}; by the template {name}")
+    proof = "a proof: not known"
+    if known:
+        proof = f"${number(min(known), 5)} to ${number(max(known), 5)} a proof"
+    return sanitise(f"costs ${total} an hour; {proof}; by the template {name}")
 
 
 def _wants(plans: Sequence[RentalPlan]) -> str:
