@@ -65,7 +65,7 @@ class KindMatcher:
         for number, rule in enumerate(rules):
             for literal in rule.any:
                 literals.setdefault(literal.lower(), []).append(number)
-        self._owners = list(literals.values())
+        self._owners = [sorted(set(numbers)) for numbers in literals.values()]
         self._words = (
             ahocorasick_rs.AhoCorasick(
                 list(literals), implementation=ahocorasick_rs.Implementation.DFA
@@ -90,13 +90,22 @@ class KindMatcher:
 
     def match(self, text: str) -> list[Match]:
         """Return the rules that a stripped line obeys, in profile order, with their fields."""
-        found = set(self._always)
         lowered = text.lower()
-        if self._words is not None:
-            for word, _, _ in self._words.find_matches_as_indexes(lowered, overlapping=True):
+        words = (
+            self._words.find_matches_as_indexes(lowered, overlapping=True)
+            if self._words is not None
+            else ()
+        )
+        if len(words) == 1 and not self._always:
+            # Most lines of a storm hold one literal.
+            numbers = self._owners[words[0][0]]
+        else:
+            found = set(self._always)
+            for word, _, _ in words:
                 found.update(self._owners[word])
+            numbers = sorted(found)
         matches: list[Match] = []
-        for number in sorted(found):
+        for number in numbers:
             compiled = self._rules[number]
             rule = compiled.rule
             if compiled.unless and any(word in lowered for word in compiled.unless):

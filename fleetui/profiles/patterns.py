@@ -35,15 +35,13 @@ class Expression:
         hit = self._compiled.search(raw)
         if hit is None:
             return None
-        if not self._groups:
-            return {}
+        fields: dict[str, str] = {}
         spans = hit._spans  # noqa: SLF001 - span() asks RE2 for its number of groups each time
-        return {
-            name: raw[start:end].decode("utf-8", "replace")
-            for name, number in self._groups
-            for start, end in (spans[number],)
-            if start < end
-        }
+        for name, number in self._groups:
+            start, end = spans[number]
+            if start < end:
+                fields[name] = raw[start:end].decode("utf-8", "replace")
+        return fields
 
 
 def compile_pattern(text: str) -> Expression:

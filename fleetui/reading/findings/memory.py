@@ -1,5 +1,6 @@
 """Kills and refusals of memory, by kernel lines, counters and exit codes."""
 
+import re
 from collections.abc import Iterator
 
 from fleetui.domain.finding import Evidence, Finding, Severity
@@ -8,6 +9,9 @@ from fleetui.reading.findings.clues import DAEMON, Clues, make, proof_of, remark
 
 GIB = 1 << 30
 _WEAK = frozenset({"cgroup_oom_kill.exit_137", "cgroup_oom_kill.signal"})
+_VICTIM = re.compile(r"\btask=([^,]+)|Kill(?:ed)? process \d+ \(([^)]+)\)", re.IGNORECASE)
+_PROVER = re.compile(r"cuzk|curio|lotus|bench|prov|snark|tokio|rayon|synth", re.IGNORECASE)
+"""Threads of a prover, by the short names that the kernel gives."""
 
 
 def look(clues: Clues) -> Iterator[Finding]:
@@ -67,6 +71,10 @@ def _ours(clues: Clues, facts: list[Fact]) -> list[Fact]:
     probe = clues.case.probe
     events = probe.memory_events if probe is not None else None
     if not events or events.get("oom_kill", 1) or clues.facts("prover_lost"):
+        return facts
+    told = [fact for fact in facts if fact.kind == "dmesg"]
+    victims = [match[1] or match[2] for fact in told if (match := _VICTIM.search(fact.text))]
+    if not victims or any(_PROVER.search(victim) for victim in victims):
         return facts
     return [fact for fact in facts if fact.kind != "dmesg"]
 
