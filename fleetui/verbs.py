@@ -329,7 +329,8 @@ async def bundle_up(settings: config.Settings, instance_id: int, output: Path | 
     store = await existing_store(settings)
     async with contextlib.aclosing(store):
         try:
-            await write_bundle(store, instance_id, target, now)
+            names = settings.deploy.secret_names
+            await write_bundle(store, instance_id, target, now, secret_names=names)
         except (InquestError, OSError) as error:
             refuse(str(error))
     print(target)

@@ -47,6 +47,7 @@ class Tools:
     keep_answer: Callable[[Answer], Awaitable[None]]
     answers: Callable[[Sequence[str]], Awaitable[tuple[Answer, ...]]]
     note: Callable[[Intent, str], Awaitable[None]]
+    secret_names: frozenset[str]
     clock: Clock
     expiry_seconds: float
     command_seconds: float

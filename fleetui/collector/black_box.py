@@ -48,6 +48,7 @@ class BlackBox:
         publisher: Publisher,
         clock: Clock,
         seconds: float,
+        secret_names: frozenset[str] = frozenset(),
         make_mark: Callable[[], str] = secrets.token_hex,
     ) -> None:
         """`make_mark` gives a word that nobody on a host can guess beforehand."""
@@ -58,6 +59,7 @@ class BlackBox:
         self._publisher = publisher
         self._clock = clock
         self._seconds = seconds
+        self._secret_names = secret_names
         self._known: dict[int, frozenset[str]] = {}
         self._taken_at: dict[int, float] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -92,7 +94,9 @@ class BlackBox:
             return False
         mark = self._make_mark()
         output = await self._look(link, snapshot_script(self._profile, mark))
-        sections, whole = await asyncio.to_thread(sections_of, output, mark)
+        sections, whole = await asyncio.to_thread(
+            sections_of, output, mark, secret_names=self._secret_names
+        )
         if not sections:
             self._say(watcher, f"no snapshot ({reason}): the host told nothing in time")
             return False
@@ -190,7 +194,9 @@ def _folders(patterns: Iterable[str]) -> list[str]:
     return [folder for folder in parents if "*" not in folder]
 
 
-def sections_of(output: str, mark: str) -> tuple[tuple[SnapshotSection, ...], bool]:
+def sections_of(
+    output: str, mark: str, *, secret_names: frozenset[str] = frozenset()
+) -> tuple[tuple[SnapshotSection, ...], bool]:
     """Read the script's output: safe lines, secrets masked, binary files only named.
 
     Also tells whether it came to its end; a section that was cut short is kept as far as it came.
@@ -201,19 +207,19 @@ def sections_of(output: str, mark: str) -> tuple[tuple[SnapshotSection, ...], bo
     sections = []
     for part in parts[: len(parts) - whole]:
         name, *lines = part.split("\n")
-        sections.append(_section(name, lines))
+        sections.append(_section(name, lines, secret_names))
     return tuple(sections), whole
 
 
-def _section(name: str, lines: list[str]) -> SnapshotSection:
+def _section(name: str, lines: list[str], secret_names: frozenset[str]) -> SnapshotSection:
     while lines and not lines[-1]:
         lines.pop()
     text = "\n".join(lines)
     odd = sum(letter == "�" or (letter < " " and letter not in "\n\t\r\x1b") for letter in text)
     if odd > len(text) * _BINARY_SHARE:
         return SnapshotSection(str(sanitise(name, 500)), (sanitise("(binary, not kept)"),))
-    redactor = Redactor()
-    safe = tuple(sanitise(redactor.line(line)) for line in lines)
+    redactor = Redactor(names=secret_names)
+    safe = tuple(sanitise(line) for line in redactor.lines(lines))
     return SnapshotSection(str(sanitise(name, 500)), safe)
 
 

@@ -50,8 +50,8 @@ async def run_command(intent: Intent, tools: Tools) -> Course:
         at=tools.clock.now(),
         command=sanitise(command.script),
         exit_status=status,
-        lines=_lines(output),
-        errors=_lines(errors),
+        lines=_lines(output, tools.secret_names),
+        errors=_lines(errors, tools.secret_names),
         cut=cut,
     )
     try:
@@ -71,11 +71,11 @@ async def check_command(intent: Intent, tools: Tools) -> Course:
     return failed("the collector ended while it ran; it changed nothing: ask again")
 
 
-def _lines(text: str) -> tuple[SafeText, ...]:
+def _lines(text: str, secret_names: frozenset[str]) -> tuple[SafeText, ...]:
     # The kernel parts words of an environment or a command line by NUL.
-    redactor = Redactor()
+    redactor = Redactor(names=secret_names)
     lines = text.replace("\0", "\n").rstrip("\n").split("\n") if text.strip("\n\0") else []
-    return tuple(sanitise(redactor.line(line)) for line in lines)
+    return tuple(sanitise(line) for line in redactor.lines(lines))
 
 
 def _said(answer: Answer) -> str:

@@ -276,6 +276,7 @@ async def _start_parts(
         publisher=publisher,
         clock=settings.clock,
         seconds=settings.snapshot_seconds,
+        secret_names=settings.deploy.secret_names,
     )
     deployer = Deployer(
         client,
@@ -305,6 +306,7 @@ async def _start_parts(
         keep_answer=partial(store.keep_answer, lease),
         answers=store.answers,
         note=partial(_note, settings, store, lease),
+        secret_names=settings.deploy.secret_names,
         clock=settings.clock,
         expiry_seconds=settings.request_expiry_seconds,
         command_seconds=settings.command_seconds,

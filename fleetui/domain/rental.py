@@ -115,6 +115,11 @@ class Deploy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     max_dollars_per_hour: float = 20.0
     templates: dict[str, Template] = {}
 
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """Names of the variables that the templates say hold a secret."""
+        return frozenset(name for one in self.templates.values() for name in one.secrets)
+
     def __post_init__(self) -> None:
         if self.max_instances < 0 or not self.max_dollars_per_hour >= 0:
             raise ValueError("max_instances and max_dollars_per_hour must not be negative")
