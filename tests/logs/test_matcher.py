@@ -63,6 +63,11 @@ def test_kind_case_and_unless_are_heeded() -> None:
     assert matcher.match("bench", "a broken pipe, ignored") == []
 
 
+def test_a_literal_written_twice_matches_a_line_once() -> None:
+    rule = Rule(id="x.y", kinds=frozenset({"log"}), any=("Hugepage", "hugepage"))
+    assert [found.id for found, _ in Matcher((rule,)).match("log", "no hugepage left")] == ["x.y"]
+
+
 def test_tokens_avoid_what_programs_colour() -> None:
     assert raw_tokens("proof assembled job_id=") == (b"proof assembled",)
     assert raw_tokens("ERROR failed to bind") == (b"failed to bind",)
