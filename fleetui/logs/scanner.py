@@ -104,7 +104,7 @@ class Scanner:
     def _scan(self, block: bytes, at: float) -> list[Hit]:
         found: list[Hit] = []
         has_return = b"\r" in block
-        line_start = done = counted = stamped = 0
+        line_start = line_end = done = counted = stamped = 0
         # What was dropped from the first redraw lies behind its kept head.
         dropped, self._dropped = self._dropped, 0
         for position in self._matcher.candidates(block):
@@ -113,8 +113,10 @@ class Scanner:
             newline = block.rfind(b"\n", done, position)
             line_start = newline + 1 if newline >= 0 else line_start
             start = line_start
-            end = block.find(b"\n", position)
-            end = len(block) if end < 0 else end
+            if position >= line_end:
+                line_end = block.find(b"\n", position)
+                line_end = len(block) if line_end < 0 else line_end
+            end = line_end
             if has_return:
                 start = max(block.rfind(b"\r", done, position) + 1, line_start)
                 cut = block.find(b"\r", position, end)
@@ -168,12 +170,14 @@ class Scanner:
                     break
             else:
                 return
-        end = high
+        end, line_start = high, high
         while end > low:
             end -= 1
-            start = max(block.rfind(b"\n", low, end) + 1, low)
+            if end < line_start:
+                line_start = max(block.rfind(b"\n", low, end) + 1, low)
+            start = line_start
             if has_return:
-                start = max(start, block.rfind(b"\r", low, end) + 1)
+                start = max(start, block.rfind(b"\r", line_start, end) + 1)
             stamp = stamp_of(block[start : min(end, start + _HEAD)], at)
             if stamp is not None:
                 self._see(stamp)
@@ -186,15 +190,18 @@ class Scanner:
             self.first_stamp = stamp
 
     def _remember_tail(self, block: bytes, *, has_return: bool) -> None:
-        end = len(block)
+        end = line_start = len(block)
         line = self._line
         while end > 0:
             end -= 1
             if block[end] == _NEWLINE:
                 line -= 1
-            line_start = start = block.rfind(b"\n", 0, end) + 1
+            if end < line_start:
+                # Sought once a line: one line may have thousands of redraws.
+                line_start = block.rfind(b"\n", 0, end) + 1
+            start = line_start
             if has_return:
-                start = max(start, block.rfind(b"\r", 0, end) + 1)
+                start = max(start, block.rfind(b"\r", line_start, end) + 1)
             if not is_blank(block[start:end]):
                 offset = self._base + line_start if line_start else self._line_offset
                 self._tail = Tail(line, offset, block[start:end][:SEGMENT_LIMIT])

@@ -92,6 +92,18 @@ def _find(name_or_path: str | Path, user_folder: Path | None, *, own: bool = Tru
     return _Source(f"{text}.toml", content, user=False, folder=built_in)
 
 
+def _named(source: _Source, key: str, name: str, user_folder: Path | None) -> _Source:
+    """Find the file that another one names; it can extend built-in ones only."""
+    try:
+        return _find(name, user_folder, own=key == "include")
+    except ProfileError as error:
+        why = str(error)
+        own = None if user_folder is None else user_folder / f"{name}.toml"
+        if key == "extends" and own is not None and _NAME.match(name) and own.is_file():
+            why = f"{own} is your own: only a built-in profile can be extended, {why}"
+        raise _error(source, name, f"{key} = {name!r}: {why}") from error
+
+
 def _open(path: Path, *, user: bool) -> _Source:
     try:
         return _Source(str(path), path.read_text("utf-8"), user=user, folder=path.parent)
@@ -133,12 +145,12 @@ def _read(source: _Source, user_folder: Path | None, chain: tuple[str, ...]) -> 
     profile = Profile(name=name, streams=(), rules=())
     if "extends" in data:
         # A file that extends its own name means the built-in one.
-        base = _find(_word(source, data, "extends"), user_folder, own=False)
+        base = _named(source, "extends", _word(source, data, "extends"), user_folder)
         profile = _with(_read(base, user_folder, chain), {"name": profile.name})
     rules = {rule.id: rule for rule in profile.rules}
     warnings = list(profile.warnings)
     for included in _words(source, data, "include"):
-        other = _read(_find(included, user_folder), user_folder, chain)
+        other = _read(_named(source, "include", included, user_folder), user_folder, chain)
         warnings += other.warnings
         for rule in other.rules:
             if rule.id in rules and "extends" not in data:

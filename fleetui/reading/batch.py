@@ -38,13 +38,16 @@ class Batch:
             case _:
                 pass
 
-    def benchmark(self, fields: dict[str, str], at: float) -> Benchmark | None:
-        """Return what its last line says, `None` when that is no rate."""
+    def benchmark(self, fields: dict[str, str], at: float, arrived: float) -> Benchmark | None:
+        """Return what its last line says, `None` when that is no rate.
+
+        `at` is the line's time as far as known; it came at `arrived`, and was over by then.
+        """
         per_minute = figure(fields.get("per_minute"), 0.0)
         if not 0 < per_minute * 60.0 <= MOST_PER_HOUR:
             return None
         # The summary carries no time: it ends as long after its start as it says.
-        ended = max(at, self.started_at + self.seconds)
+        ended = min(max(at, self.started_at + self.seconds), max(at, arrived))
         return Benchmark(per_minute, ended, self.completed or 0, self.seconds)
 
 

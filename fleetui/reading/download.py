@@ -58,6 +58,8 @@ class Download:
         self._files: dict[str, _File] = {}
         self._gids: dict[str, _File] = {}
         self._last_gid: str | None = None
+        self._fetching: _File | None = None
+        """The file that was asked for last: what a bar without a gid is about."""
         self._speeds: deque[tuple[float, float]] = deque(maxlen=1024)
         self._hash_speeds: deque[float] = deque(maxlen=8)
         self.updated_at: float | None = None
@@ -68,8 +70,10 @@ class Download:
         match signal:
             case "file_wanted" if path:
                 file = self._file(path)
-                if file is not None and file.state in ("ok", "failed"):
+                if file is not None and file.state in ("fetched", "ok", "failed"):
                     file.state = "waiting"
+                if file is None or not _is_small(file):
+                    self._fetching = file
             case "file_progress":
                 self._progress(fields, at)
             case "file_named" if path and self._last_gid:
@@ -172,6 +176,11 @@ class Download:
         gid = fields.get("gid", "")
         self._last_gid = gid
         file = self._gids.get(gid)
+        if not gid and self._fetching is not None:
+            # Without aria2 files are fetched and checked one after the other.
+            file = self._gids[gid] = self._fetching
+            if file.state in ("fetched", "ok"):
+                return
         if file is None:
             if len(self._gids) >= _MOST_FILES:
                 return
@@ -185,10 +194,14 @@ class Download:
             done = max(done, figure(percent, 0.0) / 100.0 * file.total)
         # Sizes of many GiB come without decimals: what was reached once stays reached.
         file.done = max(file.done, done) if file.state == "loading" else done
+        if file.total is not None:
+            file.done = min(file.done, file.total)
         file.speed = size(fields.get("speed", "")) or 0.0
         file.state = "loading"
         file.at = at
         self._speeds.append((at, self._speed()))
+        if not gid and percent is not None and figure(percent, 0.0) >= 100.0:
+            self._fetched(file, at)
 
     def _speed(self) -> float:
         newest = whole = 0.0
@@ -260,7 +273,7 @@ class Download:
         name = file.path.rsplit("/", 1)[-1] if file.path else "?"
         return ProgressPart(
             name=sanitise(name, 160),
-            done=file.done,
+            done=file.done if file.total is None else min(file.done, file.total),
             total=file.total,
             per_second=file.speed if file.state == "loading" else None,
             state=SafeText(file.state),

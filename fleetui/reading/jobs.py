@@ -57,6 +57,8 @@ class Jobs:
         self.done = Completions()
         """Proofs that passed their self-check."""
         self.failed = 0
+        self.unlisted = 0
+        """Jobs of this daemon that were left out, as there were too many."""
         self.started_at: float | None = None
         self.has_log = False
         """Whether any line of a daemon was read."""
@@ -70,6 +72,7 @@ class Jobs:
         if signal == "daemon_starting":
             self.has_log = True
             self.running.clear()
+            self.unlisted = 0
             self.started_at = at
             return True
         job_id = fields.get("job", "").strip('"')
@@ -114,15 +117,27 @@ class Jobs:
         moves += [] if self.done.newest is None else [self.done.newest]
         return max(moves, default=None)
 
-    def parts(self) -> tuple[ProgressPart, ...]:
-        """The running jobs, the oldest first."""
-        jobs = sorted(self.running.values(), key=lambda job: (job.queued_at, job.job_id))
+    def stuck(self, now: float, patience: float) -> frozenset[str]:
+        """Return the jobs that began and of which nothing was said for so many seconds."""
+        return frozenset(
+            job.job_id
+            for job in self.running.values()
+            if job.started_at is not None and now - job.moved_at > patience
+        )
+
+    def parts(self, stuck: frozenset[str] = frozenset()) -> tuple[ProgressPart, ...]:
+        """The running jobs, the oldest first; those that are `stuck` come last and say so."""
+        jobs = sorted(
+            self.running.values(), key=lambda job: (job.job_id in stuck, job.queued_at, job.job_id)
+        )
         return tuple(
             ProgressPart(
                 name=sanitise(job.job_id, 128),
                 done=float(len(job.proved)),
                 total=float(job.partitions),
-                state=SafeText("assembled" if job.is_assembled else "proving")
+                state=SafeText("stuck")
+                if job.job_id in stuck
+                else SafeText("assembled" if job.is_assembled else "proving")
                 if job.started_at is not None
                 else SafeText("queued"),
                 cells=job.cells,
@@ -135,6 +150,7 @@ class Jobs:
         if job is None:
             if len(self.running) >= _MOST_JOBS:
                 del self.running[next(iter(self.running))]
+                self.unlisted += 1
             job = self.running[job_id] = Job(job_id, kind or "", at, moved_at=at)
             if job_id.startswith(("snap", "ps-snap")):
                 job.partitions = _SNAP_PARTITIONS

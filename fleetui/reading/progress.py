@@ -16,7 +16,7 @@ from fleetui.reading.figures import whole
 from fleetui.reading.jobs import PARTITIONS, Jobs
 from fleetui.reading.proof_input import ProofInput
 from fleetui.reading.rates import Benchmark
-from fleetui.reading.status_watch import StatusWatch
+from fleetui.reading.status_watch import STUCK_SECONDS, StatusWatch
 
 
 class Work:
@@ -48,7 +48,7 @@ class Work:
                 self.batch = Batch(at)
             self.batch.take(signal, fields)
             if signal == "throughput":
-                self.benchmark = self.batch.benchmark(fields, at) or self.benchmark
+                self.benchmark = self.batch.benchmark(fields, at, arrived) or self.benchmark
         elif signal in loads.SIGNALS:
             self._loads.take(signal, fields, at)
         else:
@@ -168,25 +168,34 @@ class Work:
         return proved / length, from_times(times, 0.05 + 1.0 / sqrt(proved + 4.0))
 
     def _running(self, daemon: StatusWatch, now: float) -> Progress | None:
-        parts = self.jobs.parts()
+        stuck = self.jobs.stuck(now, self._profile.silence_limits.get(Stage.RUNNING, STUCK_SECONDS))
+        known = self.jobs.parts(stuck)
+        parts, failed = known[: len(known) - len(stuck)], known[len(known) - len(stuck) :]
+        unlisted = self.jobs.unlisted
         updated = self.jobs.last_move()
-        failed: tuple[ProgressPart, ...] = ()
         status = daemon.newest
         if status is not None and daemon.is_fresh(now) and (status.pipelines or not parts):
             parts = _parts(daemon.running(), "proving")
             failed = _parts(daemon.failed(), "failed")
+            unlisted = 0
             updated = status.at
         if not parts and not failed:
             return None
         return progress_with(
             None,
-            "1 proof" if len(parts) == 1 else f"{len(parts)} proofs",
+            _count_words(len(parts), len(failed), unlisted),
             done=sum(part.done for part in parts),
             total=sum(part.total or 0.0 for part in parts) or None,
             unit="partitions",
             updated_at=updated,
             parts=parts + failed,
         )
+
+
+def _count_words(running: int, failed: int, unlisted: int) -> str:
+    words = "1 proof" if running == 1 else f"{running} proofs"
+    words += f", {failed} stuck or failed" if failed else ""
+    return words + (f", {unlisted} older ones not listed" if unlisted else "")
 
 
 _CELLS = {"synthesizing": "s", "synth_done": "r", "gpu": "g", "done": "d", "failed": "f"}

@@ -69,6 +69,27 @@ def test_the_operators_profile_replaces_or_extends_the_built_in_one(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ('\nextends = "nosuch"\n', "mine.toml:2: extends = 'nosuch': no profile 'nosuch'; the"),
+        ('\n\ninclude = ["nosuch"]\n', "mine.toml:3: include = 'nosuch': no profile 'nosuch'"),
+        ('include = ["cuzk",\n"nosuch"]\n', "mine.toml:2: include = 'nosuch': no profile"),
+        ('extends = "/nosuch/a.toml"\n', "mine.toml:1: extends = '/nosuch/a.toml': /nosuch/a"),
+        ('extends = "other"\n', "other.toml is your own: only a built-in profile can be extended"),
+    ],
+)
+def test_who_names_a_profile_that_is_not_there_is_told_where(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    (tmp_path / "other.toml").write_text(RULE)
+    with pytest.raises(ProfileError) as refused:
+        load("mine", tmp_path)
+    assert said in str(refused.value)
+    assert str(refused.value).startswith(f"{tmp_path}/mine.toml:")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
         ("\nrules = 3", ":2: no such key: rules; it holds [[rule]] tables only"),
         (RULE + "[stage_limits]\nbench = 3", ":6: no such key: stage_limits"),
         ("\nrule = 5", ":2: rules are written as [[rule]] tables"),

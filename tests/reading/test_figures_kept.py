@@ -33,9 +33,17 @@ def test_less_than_a_minute_is_no_rate(age: float, rates: int) -> None:
 def test_a_benchmark_ends_no_earlier_than_it_took(said_at: float, ended: float) -> None:
     batch = Batch(100.0)
     batch.take("batch_summary", {"seconds": "500.0"})
-    benchmark = batch.benchmark({"per_minute": "0.5"}, said_at)
+    benchmark = batch.benchmark({"per_minute": "0.5"}, said_at, 10_000.0)
     assert benchmark is not None
     assert (benchmark.at, benchmark.rate().window_seconds) == (ended, 500.0)
+
+
+def test_a_benchmark_whose_time_nothing_tells_is_over_when_it_is_first_read() -> None:
+    batch = Batch(1000.0)
+    batch.take("batch_summary", {"seconds": "500.0"})
+    benchmark = batch.benchmark({"per_minute": "0.5"}, 1000.0, 1000.0)
+    assert benchmark is not None
+    assert benchmark.at == 1000.0
 
 
 def test_a_speed_is_forgotten_when_nothing_says_it_any_more() -> None:
@@ -61,4 +69,4 @@ def test_a_speed_is_forgotten_when_nothing_says_it_any_more() -> None:
 
 @pytest.mark.parametrize("per_minute", ["100000000000000000000", "1000", "0", "-3", "x"])
 def test_a_throughput_that_no_machine_has_is_no_rate(per_minute: str) -> None:
-    assert Batch(0.0).benchmark({"per_minute": per_minute}, 9.0) is None
+    assert Batch(0.0).benchmark({"per_minute": per_minute}, 9.0, 9.0) is None

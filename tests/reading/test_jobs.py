@@ -1,6 +1,8 @@
 """Jobs of the daemon's log: failures, late lines, kinds."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetui.logs.matcher import Matcher
 from fleetui.profiles.loader import load
@@ -28,6 +30,23 @@ def dispatched(job: str, count: int = 10) -> str:
 
 def proved(job: str, partition: int) -> str:
     return f"INFO partition GPU prove complete job_id={job} partition={partition} gpu_ms=3000"
+
+
+def test_a_job_of_which_nothing_is_said_any_more_does_not_run() -> None:
+    jobs = told(queued("a"), dispatched("a"), queued("b"), queued("c"), dispatched("c"))
+    assert jobs.stuck(600.0, 600.0) == frozenset()
+    stuck = jobs.stuck(603.0, 600.0)
+    assert stuck == {"a"}, "who waits in the queue may wait for long"
+    states = [(part.name, part.state) for part in jobs.parts(stuck)]
+    assert states == [("b", "queued"), ("c", "proving"), ("a", "stuck")]
+
+
+@given(st.integers(1, 300), st.integers(1, 3))
+def test_jobs_that_are_too_many_are_left_out_and_counted(count: int, starts: int) -> None:
+    life = ["INFO cuzk_daemon: cuzk-daemon starting", *(queued(f"j{n}") for n in range(count))]
+    jobs = told(*(life * starts))
+    assert len(jobs.parts()) == min(count, 64)
+    assert jobs.unlisted == count - len(jobs.parts())
 
 
 FAILED = "ERROR partition GPU proving failed error=x job_id=a partition=3"
