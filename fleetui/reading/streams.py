@@ -50,6 +50,8 @@ class StreamReader:
         self._is_at_end = False
         self._is_live = False
         self._stamp_before: float | None = None
+        self._first_stamp: float | None = None
+        """The first time of this generation, where it stood before a gap."""
 
     @property
     def is_followed(self) -> bool:
@@ -64,7 +66,7 @@ class StreamReader:
     @property
     def first_stamp(self) -> float | None:
         """The first time that a line of this generation carried."""
-        return self._scanner.first_stamp
+        return self._scanner.first_stamp if self._first_stamp is None else self._first_stamp
 
     @property
     def last_stamp(self) -> float | None:
@@ -76,7 +78,8 @@ class StreamReader:
         """Since when all was read, by the host's clock; `None` for ever."""
         if not self._read_from:
             return None
-        return self.grown_at if self.first_stamp is None else self.first_stamp
+        first = self._scanner.first_stamp
+        return self.grown_at if first is None else first
 
     @property
     def new_stamp(self) -> float | None:
@@ -143,6 +146,7 @@ class StreamReader:
         self._is_followed = self._is_at_end = self._is_live = False
         self._next = chunk.offset
         self._restart(chunk.offset)
+        self._first_stamp = None
 
     def _follow(self, chunk: LogChunk) -> None:
         if chunk.behind is not None:
@@ -156,6 +160,7 @@ class StreamReader:
         """Go on at an offset whose line is not known; half a line proves nothing."""
         line = self._scanner.lines + 1 if offset > self._next else 1
         stamp = self._scanner.last_stamp if offset > self._next else None
+        self._first_stamp = self.first_stamp
         self._next = self._read_from = offset
         self._is_partial = offset > 0
         self._scanner = Scanner(self._matcher, offset=offset, line=line)

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,6 +84,26 @@ def test_the_cuts_never_show(
     whole = [(wait, [b"".join(lines)]) for wait, lines, _ in arrivals]
     pieces = [(wait, cut(b"".join(lines), places)) for wait, lines, places in arrivals]
     assert outcome(pieces, kind, start) == outcome(whole, kind, start)
+
+
+@pytest.mark.parametrize("size", [1, 7, 400])
+def test_a_gap_after_the_first_line_does_not_show_how_it_was_cut(size: int) -> None:
+    reader = Reader(PROFILE, 0)
+    warned = b"2026-03-12T07:00:37.800Z\tWARN\tcurio/chain\tx.go:1\tFailed to get network name\r"
+    later = warned.replace(b"07:00:37", b"07:01:43")
+
+    def feed(data: bytes, offset: int, at: float) -> None:
+        chunk = LogChunk(
+            stream=StreamId(0, "/tmp/curio.log"), generation=1, offset=offset, data=data, at=at
+        )
+        reader.feed(chunk, "curio")
+
+    feed(warned, 0, 1773307216.0)
+    rest = b"lost\r" + later
+    for begin in range(0, len(rest), size):
+        feed(rest[begin : begin + size], 1000 + begin, 1773322816.0)
+    (span,) = reader.reading(1773322817.0).spans
+    assert span.started_at == 1773298837.8
 
 
 def test_a_bar_is_read_from_its_middle() -> None:
