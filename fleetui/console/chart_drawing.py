@@ -73,7 +73,9 @@ def draw_chart(
 
 def value_ticks(top: float, count: int) -> list[float]:
     """Return round values from 0 to at least `top`, about `count` steps."""
-    rough = max(top, 1e-9) / max(min(count, 5), 1)
+    if top < 1e-9:
+        return [0.0, 1.0]
+    rough = top / max(min(count, 5), 1)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= rough * 0.999)
     steps = max(math.ceil(top / step - 1e-9), 1)

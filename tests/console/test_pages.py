@@ -228,3 +228,27 @@ async def test_times_are_local_or_utc_by_one_key() -> None:
         await run.shows("times are UTC")
         await run.press("U")
         await run.shows("times are local")
+
+
+async def test_a_chart_without_a_measurement_leaves_its_room_to_the_other() -> None:
+    async with console(size=(140, 45)) as run:
+        await run.press("enter")
+        page = run.app.screen
+        assert isinstance(page, InstanceScreen)
+        await run.until(lambda: page.subject is not None, "what is known")
+        assert page.subject is not None
+        samples = page.subject.samples
+        assert page.rate.display == any(s.proofs_per_hour is not None for s in samples)
+        assert page.load.display == any(s.gpu_util is not None for s in samples)
+        assert not page.rate.display
+        assert "nothing measured" not in run.text
+
+
+async def test_the_footer_does_not_offer_the_way_to_where_one_is() -> None:
+    async with console(size=(120, 40)) as run:
+        await run.press("2")
+        await run.shows("4 failures")
+        assert "2 pulse" not in run.text.split("\n")[-1]
+        await run.press("4")
+        await run.shows("2 pulse")
+        assert "4 failures" not in run.text.split("\n")[-1]

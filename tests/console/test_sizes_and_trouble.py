@@ -336,6 +336,10 @@ def test_time_ticks_lie_inside(start: float, span: float, count: int) -> None:
         assert label
 
 
+def test_a_chart_of_nothing_but_zeros_has_plain_ticks() -> None:
+    assert value_ticks(0.0, 5) == [0.0, 1.0]
+
+
 def test_a_chart_fits_its_place() -> None:
     points = [(NOW + n * 60.0, 40.0 + n % 7) for n in range(400)]
     lines = draw_chart(points, 90, 12, tone="ok", ascii_only=False)

@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from fleetui.console.action import Action, key_word
 from fleetui.console.commands import Candidate, Values, candidates
-from fleetui.console.fitting import fit, wrap
+from fleetui.console.fitting import clip, fit, wrap
 from fleetui.console.glyphs import Glyphs
 from fleetui.console.modals.dialog import Dialog
 from fleetui.console.palette import Piece
@@ -96,6 +96,7 @@ class CommandLine(Dialog[Command | None]):
         view = self.query_one(LinesView)
         notice = wrap(self._glyphs.plain(self._notice), view.inner_width) if self._notice else []
         view.styles.height = min(max(len(self._found), 1), SHOWN) + len(notice)
+        width = view.size.width - 1 - (len(self._found) > SHOWN)
         lines: list[list[Piece]] = []
         for candidate in self._found:
             action = candidate.action
@@ -105,12 +106,15 @@ class CommandLine(Dialog[Command | None]):
             more = " …" if action.argument and not candidate.argument else ""
             tone = "warn bold" if action.dangerous else "strong"
             if candidate.argument and len(candidate.text) > TEXT_CELLS:
-                lines.append([(self._glyphs.plain(candidate.text), tone)])
+                lines.append([(candidate.text, tone)])
                 continue
-            lines.append([
-                (fit(self._glyphs.plain(candidate.text + more), TEXT_CELLS), tone),
-                (fit(keys, 12), "key"), (self._glyphs.plain(action.title), "dim"),
-            ])  # fmt: skip
+            line: list[Piece] = [
+                (fit(candidate.text + more, TEXT_CELLS), tone),
+                (fit(keys, 12), "key"), (action.title, "dim"),
+            ]  # fmt: skip
+            lines.append(line)
+        plain = self._glyphs.plain
+        lines = [[(plain(t), tone) for t, tone in clip(line, width)] for line in lines]
         found = bool(lines)
         lines = lines or [[("no such command", "warn")]]
         view.show([*([(text, "bad bold")] for text in notice), *lines])

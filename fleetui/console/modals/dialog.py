@@ -7,7 +7,7 @@ from textual.screen import ModalScreen, ScreenResultType
 class Dialog(ModalScreen[ScreenResultType]):
     """A dialog that closes once: a second answer that was on its way is nobody's.
 
-    Textual's own would take the screen below it away, too (a resize that cancels, just as escape does).
+    Textual's own would take the screen below it away, too.
     """
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:

@@ -14,6 +14,9 @@ from fleetui.console.glyphs import Glyphs
 from fleetui.console.modals.dialog import Dialog
 
 Answer = Literal["confirmed", "drain"] | None
+NARROW_CELLS = 60
+LEAST_BODY = 3
+"""Rows for what is lost, before the blank lines of the dialog are given up for it."""
 
 
 class TypedDialog(Dialog[Answer]):
@@ -94,6 +97,7 @@ class TypedDialog(Dialog[Answer]):
     def on_resize(self) -> None:
         """Let what is lost have the room that the rest leaves."""
         self.remove_class("-low")
+        self.set_class(self.size.width < NARROW_CELLS, "-narrow")
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
@@ -102,13 +106,14 @@ class TypedDialog(Dialog[Answer]):
         rest = [child for child in box.children if child is not body and child.display]
         taken = sum(child.outer_size.height + child.styles.margin.height for child in rest)
         room = self.size.height - taken - 2 - body.styles.margin.height
-        if room >= 1:
+        low = self.has_class("-low")
+        if room >= (1 if low else LEAST_BODY):
             body.styles.max_height = room
-        elif not self.has_class("-low"):
+        elif low:
+            self.action_cancel()
+        else:
             self.add_class("-low")
             self.call_after_refresh(self._fit)
-        else:
-            self.action_cancel()
 
     def _drawn(self) -> None:
         self._drawn_at = time.monotonic()

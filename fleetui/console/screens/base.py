@@ -24,6 +24,8 @@ class FleetUIScreen(Screen[None]):
     scope = "lists"
     scopes: tuple[str, ...] = ()
     """Other scopes whose actions the command line offers here."""
+    shown_by = ""
+    """The action that leads here, where the footer of other screens offers it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +98,13 @@ class FleetUIScreen(Screen[None]):
         if isinstance(self.focused, PromptLine):
             hints = line_footer(self.focused.hints, app.glyphs)
         else:
-            hints = footer((self.scope, *self.scopes), app.keymap, glyphs=app.glyphs, width=width)
+            hints = footer(
+                (self.scope, *self.scopes),
+                app.keymap,
+                glyphs=app.glyphs,
+                width=width,
+                here=self.shown_by,
+            )
         pending = app.acts.pending_line()
         note = app.notes.line(time.monotonic(), width, app.glyphs)
         said = [(pending, "warn bold")] if pending else note

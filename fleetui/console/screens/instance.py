@@ -46,9 +46,14 @@ class InstanceScreen(TargetActs):
         yield LineBar(id="footer")
 
     def on_resize(self) -> None:
-        """Charts stand beside the lines where there is room for both."""
-        self.query_one("#instance-charts").set_class(self.size.width < 120, "-none")
+        """Arrange for the new size."""
+        self._arrange()
         super().on_resize()
+
+    def _arrange(self) -> None:
+        """Charts stand beside the lines where there is room for both, and something to draw."""
+        none = self.size.width < 120 or not (self.rate.display or self.load.display)
+        self.query_one("#instance-charts").set_class(none, "-none")
 
     def on_mount(self) -> None:
         """The lines scroll."""
@@ -68,6 +73,9 @@ class InstanceScreen(TargetActs):
                 [(s.at, s.proofs_per_hour) for s in samples], row.proofs_per_hour, utc=utc
             )
             self.load.set_points([(s.at, s.gpu_util) for s in samples], row.gpu_util, utc=utc)
+            self.rate.display = any(s.proofs_per_hour is not None for s in samples)
+            self.load.display = any(s.gpu_util is not None for s in samples)
+            self._arrange()
         self._draw()
 
     def fleet_changed(self, changed: set[int]) -> None:

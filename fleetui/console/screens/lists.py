@@ -48,7 +48,8 @@ class ListScreen(FleetUIScreen):
     def put(self, lines: list[Line]) -> None:
         """Show lines in what the terminal can draw."""
         plain, view = self.console_app.glyphs.plain, self.query_one(LinesView)
-        width = view.inner_width + 1  # the margin at the right may be used up
+        # The margin at the right may be used up, but not by what a scrollbar will cover.
+        width = view.size.width - 1 - (len(lines) > view.size.height)
         view.show([[(plain(text), tone) for text, tone in clip(line, width)] for line in lines])
 
 
@@ -59,6 +60,7 @@ class FailuresScreen(ListScreen):
     """
 
     scopes = ("failures",)
+    shown_by = "show_failures"
 
     def __init__(self) -> None:
         super().__init__()

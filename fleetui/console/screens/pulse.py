@@ -46,6 +46,7 @@ class PulseScreen(FleetUIScreen):
     """Screen 2: stages and GPU types in figures, proofs, cost and $/proof as charts."""
 
     scopes = ("pulse",)
+    shown_by = "show_pulse"
 
     def __init__(self, *, ascii_only: bool) -> None:
         super().__init__()
@@ -185,7 +186,8 @@ class PulseScreen(FleetUIScreen):
         if len(most) > shown:
             others = sum(len(members) for _, members in most[shown:])
             word = "type" if len(most) == shown + 1 else "types"
-            lines.append([(f"{others} hosts of {len(most) - shown} more {word}", "dim")])
+            hosts = "host" if others == 1 else "hosts"
+            lines.append([(f"{others} {hosts} of {len(most) - shown} more {word}", "dim")])
         return lines
 
     def _over_time(self, rows: Sequence[FleetRow]) -> list[Line]:

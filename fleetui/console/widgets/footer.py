@@ -10,12 +10,17 @@ from fleetui.console.keymap import Keymap
 from fleetui.console.palette import Piece
 
 
-def footer(scopes: Sequence[str], keymap: Keymap, *, glyphs: Glyphs, width: int) -> list[Piece]:
-    """Return as many key hints of the scopes and of the app as fit, by rank."""
+def footer(
+    scopes: Sequence[str], keymap: Keymap, *, glyphs: Glyphs, width: int, here: str = ""
+) -> list[Piece]:
+    """Return as many key hints of the scopes and of the app as fit, by rank.
+
+    `here` is the action that leads to where one is already: it is not offered.
+    """
     shown = [
         action
         for action in (action for scope in (*scopes, "app") for action in keymap.actions(scope))
-        if action.footer and action.keys
+        if action.footer and action.keys and action.name != here
     ]
     shown.sort(key=lambda action: action.rank)
     hints = [(key_word(action.keys[0], ascii_only=glyphs.ascii_only), action) for action in shown]
