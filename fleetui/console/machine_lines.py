@@ -111,7 +111,7 @@ def _figure(machine: Machine, name: str) -> float | None:
         "proof": dollars_per_proof(record),
         "rate": record.median_rate,
         "running": record.running_rate,
-        "price": record.price_last,
+        "price": record.price_last or None,
         "download": record.download_speed,
         "failures": float(record.failures) or None,
         "seen": record.last_seen,
@@ -134,7 +134,7 @@ def machine_line(machine: Machine, width: int, glyphs: Glyphs, now: float) -> Li
     record, rate = machine.record, machine.rate
     gpu = _gpu(machine)
     line: Line = [
-        (f"{machine.machine_id:<9}", "strong"),
+        (fit(str(machine.machine_id), 8) + " ", "strong"),
         (fit(gpu, 16) + " ", "text"),
         (f"{len(machine.rows) or '':>4}", "text"),
         *([_rented(record)] if width >= NARROW else []),
@@ -146,7 +146,7 @@ def machine_line(machine: Machine, width: int, glyphs: Glyphs, now: float) -> Li
         line += [
             (figures.rate(record.best_rate if record else None).rjust(7), "dim"),
             (figures.rate(record.last_rate if record else None).rjust(7), "dim"),
-            ((figures.UNKNOWN if speed is None else f"{speed / 1e6:.0f}").rjust(6), "dim"),
+            (figures.whole(None if speed is None else speed / 1e6).rjust(6), "dim"),
             (figures.age(None if seen is None else now - seen).rjust(6), "dim"),
         ]
     price = machine.burn if machine.burn is not None else (record.price_last if record else None)

@@ -102,7 +102,7 @@ def _charges(charges: dict[str, Any] | None) -> list[Line]:
     return [
         [
             (f"the API's book, {days(charges['days'])}{as_of}, for GPU and disk", "text"),
-            (f"; ${figures.money(charges['bandwidth'])} for bandwidth besides", "dim"),
+            (f"; bandwidth ${figures.money(charges['bandwidth'])}", "dim"),
         ],
         [
             (

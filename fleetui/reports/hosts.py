@@ -87,7 +87,7 @@ def in_order(records: Sequence[MachineRecord], order: HostOrder) -> list[Machine
 def _figure(record: MachineRecord, order: HostOrder) -> float | None:
     rising = {
         HostOrder.MACHINE: float(record.machine_id),
-        HostOrder.PRICE: record.price_last,
+        HostOrder.PRICE: record.price_last or None,
         HostOrder.PROOF: dollars_per_proof(record),
     }
     if order in rising:

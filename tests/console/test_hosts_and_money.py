@@ -1,8 +1,14 @@
 """Screen 5: machines with their records, and the money."""
 
+from typing import Any
+
 import msgspec
+import pytest
 
 from console_pilot import NOW, Console, console
+from fleetui.console.inspection import Line
+from fleetui.console.machine_lines import Machine, machine_line
+from fleetui.console.machine_list import arranged
 from fleetui.console.screens.hosts import HostsScreen, MoneyScreen
 from fleetui.domain.charge import Charge, DayOfCharges
 from fleetui.domain.finding import Severity
@@ -52,7 +58,7 @@ async def test_a_machine_that_is_not_rented_now_keeps_its_record() -> None:
         await run.shows("BLACKLISTED")
         await run.press("slash")
         await run.press(*"blacklisted")
-        await run.shows("1 machines by trouble   matching “blacklisted”")
+        await run.shows("1 machine by trouble   matching “blacklisted”")
         assert "41004" not in run.text
         await run.press("enter", "d")
         await run.shows("blacklisted by ana@ops")
@@ -146,10 +152,52 @@ async def test_time_without_a_price_and_what_was_before_us_are_said_on_a_small_s
         await run.press("5", "m")
         await run.shows("30 days: ≥$28.59 for <1 proofs, ≥$71.4750 a proof")
         await run.shows("1.0 h without a known price are not in the sums")
-        await run.shows("1 day as of 01:01 UTC, for GPU and disk; $0.00 for bandwidth besides")
+        await run.shows("1 day as of 01:01 UTC, for GPU and disk; bandwidth $0.00")
         await run.shows("charged $0.00 less counted $0.00: difference $0.00")
         await run.shows("not compared: $40.00 of the days on which an instance was first seen")
         (line,) = [line for line in run.text.split("\n") if "01:01" in line and "2" in line[:2]]
         assert line.split()[1:] == [
             "≥28.59", "<1", "≥71.4750", "0.00", "0.00", "0.00", "40.00", "01:01",
         ]  # fmt: skip
+
+
+async def test_a_key_among_thousands_of_machines_draws_and_sorts_none_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[Machine] = []
+    sorts: list[str] = []
+
+    def draw(machine: Machine, *rest: Any) -> Line:  # noqa: ANN401 - handed on
+        drawn.append(machine)
+        return machine_line(machine, *rest)
+
+    def sort(*all_of_it: Any) -> list[Machine]:  # noqa: ANN401 - handed on
+        sorts.append(all_of_it[-1])
+        return arranged(*all_of_it)
+
+    monkeypatch.setattr("fleetui.console.screens.hosts.machine_line", draw)
+    monkeypatch.setattr("fleetui.console.screens.hosts.arranged", sort)
+    store = build(6, now=NOW)
+    store.records = tuple(
+        MachineRecord(machine_id=100_000 + n, price_last=n / 100.0, rates=(50.0,), rentals=1)
+        for n in range(20_000)
+    )
+    async with console(store, size=(120, 40)) as run:
+        await run.press("5")
+        await run.shows("20006 machines by trouble")
+        assert len(drawn) < 1000
+        drawn.clear()
+        sorts.clear()
+        await run.press(*["down"] * 60)
+        screen = run.app.screen
+        assert isinstance(screen, HostsScreen)
+        await run.until(lambda: screen._place == 60, "the cursor moved")
+        await run.press("d", "down", "up")
+        await run.shows("price $")
+        assert len(drawn) < 1000
+        assert sorts == []
+        await run.press("o", "p")
+        await run.shows("20006 machines by proof")
+        # Nothing costs nothing: 0 is a price that is not known.
+        await run.until(lambda: screen._shown[0].machine_id == 100_001, "the cheapest first")
+        assert sorts == ["proof"]

@@ -1,19 +1,24 @@
 """Screen 5: the machines with their records, and the money."""
 
+import asyncio
+from collections.abc import Sequence
+from operator import is_
+from typing import Any
+
 from textual.app import ComposeResult
 from textual.events import Key
 from textual.widgets import Input
 
+from fleetui.console.fitting import clip
 from fleetui.console.inspection import Line
 from fleetui.console.machine_lines import (
     SORTS,
     Machine,
     heading,
     machine_line,
-    machines,
     record_lines,
-    sorted_machines,
 )
+from fleetui.console.machine_list import MachineList, arranged
 from fleetui.console.modals.menu import Choice, Menu
 from fleetui.console.money_lines import money_lines
 from fleetui.console.screens.lists import ListScreen
@@ -21,10 +26,9 @@ from fleetui.console.widgets.line_bar import LineBar
 from fleetui.console.widgets.lines_view import LinesView
 from fleetui.console.widgets.prompt import PromptLine
 from fleetui.domain.machine_record import MachineRecord
-from fleetui.reports.hosts import matching
+from fleetui.domain.reading import FleetRow
 from fleetui.reports.money import money_report
 
-HEAD_LINES = 2
 READ_SECONDS = 5.0
 MONEY_DAYS = 30
 
@@ -38,8 +42,11 @@ class HostsScreen(ListScreen):
         super().__init__()
         self._records: tuple[MachineRecord, ...] = ()
         self._read_at = float("-inf")
+        self._rows: tuple[FleetRow, ...] = ()
         self._shown: list[Machine] = []
-        self._starts: list[int] = []
+        self._starts: Sequence[int] = ()
+        self._arranging = self._is_stale = False
+        self._to_first = False
         self._place = 0
         self._open: set[int] = set()
         self._words = ""
@@ -64,48 +71,96 @@ class HostsScreen(ListScreen):
         """Read the records now and then, and draw with the rows at hand."""
         app = self.console_app
         now = app.state.now()
+        rows = tuple(app.state.rows.values())
+        is_same = len(rows) == len(self._rows) and all(map(is_, rows, self._rows))
         if not 0 <= now - self._read_at < READ_SECONDS * app.state.speed:
             self._records = await app.store.machine_records()
             self._read_at = now
+            is_same = False
+        if is_same:
+            self._draw()
+        else:
+            self._rows = rows
+            await self._arrange()
+
+    async def _arrange(self) -> None:
+        """Find and sort the machines off the loop; asked for meanwhile, once more."""
+        self._is_stale = True
+        if self._arranging:
+            return
+        self._arranging = True
+        try:
+            while self._is_stale:
+                self._is_stale = False
+                found = await asyncio.to_thread(
+                    arranged, self._records, self._rows, self._words.split(), self._sort
+                )
+                if self.is_laid_out:
+                    self._take(found)
+        finally:
+            self._arranging = False
+
+    def _arrange_soon(self) -> None:
+        self.console_app.work(self._arrange(), "sort machines", "hosts")
+
+    def _take(self, found: list[Machine]) -> None:
+        """Show other machines, the cursor on the one it was on."""
+        chosen = self._shown[self._place].machine_id if self._shown else None
+        self._shown = found
+        if not (self._place < len(found) and found[self._place].machine_id == chosen):
+            places = (n for n, machine in enumerate(found) if machine.machine_id == chosen)
+            self._place = next(places, min(self._place, max(len(found) - 1, 0)))
+        if self._to_first:
+            self._place, self._to_first = 0, False
         self._draw()
 
     def _draw(self) -> None:
         app = self.console_app
-        words, rows = self._words.split(), app.state.rows.values()
-        found = machines(self._records, rows)
-        if words:
-            kept = {id(record) for record in matching(self._records, words)}
-            found = [machine for machine in found if _fits(machine, words, kept)]
-        chosen = self._shown[self._place].machine_id if self._shown else None
-        self._shown = sorted_machines(found, self._sort)
-        ids = [machine.machine_id for machine in self._shown]
-        if chosen in ids and self._place < len(ids) and ids[self._place] != chosen:
-            self._place = ids.index(chosen)
-        self._place = min(self._place, max(len(ids) - 1, 0))
         view = self.query_one(LinesView)
-        width = view.inner_width
-        search = f"   matching “{self._words}”" if words else ""
-        head = f"   {len(ids)} machines by {self._sort}{search}"
-        lines: list[Line] = [
-            [("hosts", "title bold"), (head, "dim")],
+        width, now, utc = view.inner_width, app.state.now(), app.preferences.now.utc
+        search = f"   matching “{self._words}”" if self._words.split() else ""
+        count = len(self._shown)
+        head: list[Line] = [
+            [
+                ("hosts", "title bold"),
+                (f"   {count} machine{'s' * (count != 1)} by {self._sort}{search}", "dim"),
+            ],
             [(heading(width), "title")],
         ]
-        self._starts = []
-        for machine in self._shown:
-            self._starts.append(len(lines))
-            lines.append(machine_line(machine, width, app.glyphs, app.state.now()))
-            if machine.machine_id in self._open:
-                lines += record_lines(machine, width, utc=app.preferences.now.utc)
         if not self._shown:
-            nothing = "no machine has all these words" if words else "no machine is known yet"
-            lines.append([(nothing, "dim")])
-        self.put(lines)
-        view.set_cursor(self._starts[self._place] if self._starts else None)
+            nothing = "no machine has all these words" if search else "no machine is known yet"
+            head.append([(nothing, "dim")])
+        lines = MachineList(
+            [self._drawable(line) for line in head],
+            self._shown,
+            self._open,
+            draw=lambda machine: self._drawable(machine_line(machine, width, app.glyphs, now)),
+            record=lambda machine: [
+                self._drawable(line) for line in record_lines(machine, width, utc=utc)
+            ],
+        )
+        self._starts = lines.starts
+        view.show(lines)
+        self._show_cursor(view)
+
+    def _show_cursor(self, view: LinesView) -> None:
+        view.set_cursor(self._starts[self._place] if self._shown else None)
+        if not self._place:
+            # The head belongs to the first one.
+            view.action_scroll_top()
+
+    def _drawable(self, line: Line) -> Line:
+        """Return a line as the terminal can draw it."""
+        plain, view = self.console_app.glyphs.plain, self.query_one(LinesView)
+        # The margin at the right may be used up, but not by what a scrollbar will cover.
+        width = view.size.width - 1 - (len(self._shown) + 2 > view.size.height)
+        return [(plain(text), tone) for text, tone in clip(line, width)]
 
     def on_lines_view_step(self, event: LinesView.Step) -> None:
         """Move among the machines."""
-        self._place = min(max(self._place + event.step, 0), max(len(self._shown) - 1, 0))
-        self._draw()
+        if self._shown:
+            self._place = min(max(self._place + event.step, 0), len(self._shown) - 1)
+            self._show_cursor(self.query_one(LinesView))
 
     def on_lines_view_chosen(self) -> None:
         """Show the machine's instances in the fleet; without any, its record here."""
@@ -132,9 +187,8 @@ class HostsScreen(ListScreen):
 
     def _sort_by(self, name: str | None) -> None:
         if name is not None:
-            self._sort = name
-            self._place = 0
-            self._draw()
+            self._sort, self._to_first = name, True
+            self._arrange_soon()
 
     def action_search(self) -> None:
         """Type words that must occur."""
@@ -147,7 +201,7 @@ class HostsScreen(ListScreen):
         """Show what fits so far."""
         if self.query_one(PromptLine).is_open:
             self._words = event.value
-            self._draw()
+            self._arrange_soon()
 
     def on_input_submitted(self) -> None:
         """Keep the words."""
@@ -160,7 +214,7 @@ class HostsScreen(ListScreen):
             event.prevent_default()
             self._words = ""
             self._end_search()
-            self._draw()
+            self._arrange_soon()
 
     def _end_search(self) -> None:
         self.query_one(PromptLine).close(self.query_one(LinesView))
@@ -182,14 +236,6 @@ def show_offers(screen: ListScreen) -> None:
     screen.app.switch_screen(OffersScreen())
 
 
-def _fits(machine: Machine, words: list[str], kept: set[int]) -> bool:
-    if machine.record is not None:
-        return id(machine.record) in kept
-    row = machine.rows[0]
-    text = f"{machine.machine_id} {row.gpu or ''} {row.geolocation or ''}".casefold()
-    return all(word.casefold() in text for word in words)
-
-
 class MoneyScreen(ListScreen):
     """What burns, what stages, days and instances cost, and what a proof does."""
 
@@ -198,6 +244,7 @@ class MoneyScreen(ListScreen):
     def __init__(self) -> None:
         super().__init__()
         self._read_at = float("-inf")
+        self._report: dict[str, Any] | None = None
 
     def look_again(self) -> None:
         """Read the books anew."""
@@ -207,12 +254,12 @@ class MoneyScreen(ListScreen):
         """Read the books now and then."""
         app = self.console_app
         now = app.state.now()
-        if 0 <= now - self._read_at < READ_SECONDS * app.state.speed:
-            return
-        report = await money_report(app.store, app.policy, now, MONEY_DAYS)
-        self._read_at = now
+        if self._report is None or not 0 <= now - self._read_at < READ_SECONDS * app.state.speed:
+            self._report = await money_report(app.store, app.policy, now, MONEY_DAYS)
+            self._read_at = now
+        # Drawn each time: the size may be another one.
         head: list[Line] = [[("money", "title bold")]]
-        self.put(head + money_lines(report, self.inner_width, app.glyphs))
+        self.put(head + money_lines(self._report, self.inner_width, app.glyphs))
 
     def action_hosts(self) -> None:
         """Go to the machines."""

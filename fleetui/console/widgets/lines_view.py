@@ -1,5 +1,8 @@
 """A scrollable list of ready lines; the base of the inspector and of the list screens."""
 
+from collections.abc import Iterator
+from typing import Protocol
+
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -9,6 +12,19 @@ from fleetui.console.binding import bindings_map, keymap_of
 from fleetui.console.diff_output import paint_lines
 from fleetui.console.palette import Piece, paint_of
 from fleetui.console.widgets.plain_scrollbar import make_plain
+
+
+class Lines(Protocol):
+    """Lines by their number; a list, or what makes each when it is looked at."""
+
+    def __len__(self) -> int:
+        """Count them."""
+
+    def __iter__(self) -> Iterator[list[Piece]]:
+        """Go through all."""
+
+    def __getitem__(self, number: int, /) -> list[Piece]:
+        """Return one."""
 
 
 class LinesView(ScrollView, can_focus=True):
@@ -31,7 +47,7 @@ class LinesView(ScrollView, can_focus=True):
 
     def __init__(self, *, margin: int = 1, id: str | None = None) -> None:  # noqa: A002 - textual's own name
         super().__init__(id=id)
-        self._lines: list[list[Piece]] = []
+        self._lines: Lines = []
         self._margin = margin
         self.cursor: int | None = None
 
@@ -40,7 +56,7 @@ class LinesView(ScrollView, can_focus=True):
         """The cells a line may take."""
         return max(self.scrollable_content_region.width - 2 * self._margin, 1)
 
-    def show(self, lines: list[list[Piece]]) -> None:
+    def show(self, lines: Lines) -> None:
         """Set the lines; the position stays."""
         if lines == self._lines:
             return
