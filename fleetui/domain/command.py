@@ -11,15 +11,15 @@ import shlex
 
 import msgspec
 
-from fleetui.domain.command_rules import OPENS_NOTHING, RULES
+from fleetui.domain.command_paths import pattern_unread, plain, unread
+from fleetui.domain.command_rules import OPENS_NOTHING, RULES, SEARCHES, TELLS_VARIABLES
 
 LONGEST = 1000
 MOST_PROGRAMS = 8
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./^-]")
 _GLOB = "*?[]"
-_UNREAD = ("/dev/", "/proc/kmsg", "trace_pipe", "..")
-"""Parts of a name whose mere reading changes something, or hides where it leads."""
-_PATTERN_FREE = ("/proc/", "/sys/", "/run/")
+_ENVIRONMENT = re.compile(r"/proc/(?:\d{1,10}|self)/environ")
+"""Each variable is told with its name, by which it is masked, when nothing cuts it."""
 
 
 class CommandRefusedError(ValueError):
@@ -65,41 +65,64 @@ def parse_command(text: str) -> Command:
     programs = _split(text)
     if len(programs) > MOST_PROGRAMS:
         raise CommandRefusedError(f"at most {MOST_PROGRAMS} programs may be joined by |")
+    is_alone = len(programs) == 1
     for place, words in enumerate(programs):
         if not words:
             raise CommandRefusedError(
                 "there is no command" if len(programs) == 1 else "an end of | has no program"
             )
-        _check(words, first=place == 0)
+        _check(words, first=place == 0, is_alone=is_alone)
     return Command(tuple(tuple(words) for words in programs))
 
 
-def _check(words: list[Word], *, first: bool) -> None:
+def _check(words: list[Word], *, first: bool, is_alone: bool) -> None:
     name = words[0].text
     rule = RULES.get(name)
     if rule is None or words[0].pattern:
         raise CommandRefusedError(
             f"{name} is not among the programs that only look: {', '.join(sorted(RULES))}"
         )
+    if name in TELLS_VARIABLES and not is_alone:
+        raise CommandRefusedError(f"{name} must stand alone: values without names are not masked")
+    sought = _sought(words) if name in SEARCHES else None
     for word in words[1:]:
-        for part in () if name in OPENS_NOTHING else _UNREAD:
-            if part in word.text and "/" in word.text:
-                raise CommandRefusedError(f"{word.text}: names with {part} are not read")
-        if word.pattern:
-            _check_pattern(word)
+        spared = name in OPENS_NOTHING or word is sought
+        reason = None if spared else _unread(word, name, is_alone=is_alone)
+        if reason is None and word.pattern:
+            reason = _pattern_unread(word, opens=name not in OPENS_NOTHING)
+        if reason is not None:
+            raise CommandRefusedError(f"{word.text}: {reason}")
     reason = rule([word.text for word in words[1:]], first)
     if reason:
         raise CommandRefusedError(f"{name}: {reason}")
 
 
-def _check_pattern(word: Word) -> None:
-    before = word.text[: min(word.pattern)]
+def _sought(words: list[Word]) -> Word | None:
+    """Return the word that is surely a text to look for, and no file."""
+    options = [word.text for word in words[1:] if word.text.startswith("-")]
+    if any("e" in option for option in options):
+        return None
+    plain_words = (word for word in words[1:] if not word.text.startswith("-"))
+    return next(plain_words, None)
+
+
+def _unread(word: Word, program: str, *, is_alone: bool) -> str | None:
+    """Say why a program that opens files may not be given this word."""
+    path = plain(word.text)
+    if program == "cat" and is_alone and _ENVIRONMENT.fullmatch(path) and not word.pattern:
+        return None
+    # The value of an option (`--name=/x`) is a name too, and a bare word can be one of a key.
+    return unread(word.text) or unread(word.text.partition("=")[2])
+
+
+def _pattern_unread(word: Word, *, opens: bool) -> str | None:
     # What it expands to begins with `/`, and is thus never an option.
-    if not before.startswith("/") or before.count("/") < 2 or before.startswith(_PATTERN_FREE):
-        raise CommandRefusedError(
-            f"{word.text}: a pattern must begin with a folder such as /tmp/, and not with"
-            " /proc, /sys or /run; quote what is no file name"
-        )
+    if opens:
+        return pattern_unread(word.text, min(word.pattern))
+    before = word.text[: min(word.pattern)]
+    if before.startswith("/") and before.count("/") > 1:
+        return None
+    return "a pattern must stand behind a folder such as /tmp/; quote what is no file name"
 
 
 class _Splitter:

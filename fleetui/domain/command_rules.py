@@ -57,7 +57,9 @@ class Options:
         for operand in operands:
             if re.fullmatch(self.operand, operand) is None:
                 return f"{operand} is not among what may be asked"
-        if self.reads is not None and first and len(operands) <= self.reads:
+        files = [operand for operand in operands if operand != "-"]
+        waits = self.reads is not None and len(files) <= self.reads
+        if first and (waits or (self.reads is not None and "-" in operands[self.reads :])):
             return "it would wait for input: name a file"
         return None
 
@@ -136,7 +138,7 @@ RULES: dict[str, Rule] = {
     "lsblk": Options(flags="abdfilmnOpPrst", valued="o"),
     "lscpu": Options(flags="aexyJp", most=0),
     "lsmod": _NOTHING,
-    "lspci": Options(flags="Dkmntvq", valued="ds", most=0),
+    "lspci": Options(flags="Dkmntv", valued="ds", most=0),
     "md5sum": _SUM,
     "nproc": Options(long=_long("all"), most=0),
     "numactl": _line(r"-H|--hardware|-s|--show"),
@@ -148,12 +150,13 @@ RULES: dict[str, Rule] = {
     ),
     "pgrep": Options(flags="acfilnovwx", valued="dgGPstuU"),
     "pidof": Options(flags="sx"),
-    "printenv": Options(),
+    "printenv": _NOTHING,
     "ps": Options(
         flags="AaCcdeFfGgHhjLlmMNnOpqrSsTtUuVvwwXxyZ",
         valued="o",
         long=_long("no-headers no-heading sort forest ppid pid user format headers"),
-        operand=r"[\w,=:%+-]+",
+        # An `e` among letters without a dash shows the environment.
+        operand=r"[a-df-zA-Z]+|[\d,]+|[\w,=:%+-]*[=:%+][\w,=:%+-]*",
     ),
     "readlink": Options(flags="efmn"),
     "realpath": Options(flags="ems"),
@@ -162,17 +165,25 @@ RULES: dict[str, Rule] = {
     "ss": Options(flags="46aeHilmnOoprstuwx", valued="f"),
     "stat": Options(flags="fLt", valued="c", long=_long("format printf")),
     "sysctl": _line(r"(?:-n )?(?:-a|[a-z][a-z0-9_.-]*(?: [a-z][a-z0-9_.-]*)*)"),
-    "tail": Options(flags="qv", valued="cn", long=_long("lines bytes"), number=True, reads=0),
+    # Its old manner of options begins with `+`: `+1f` follows.
+    "tail": Options(
+        flags="qv", valued="cn", long=_long("lines bytes"), number=True, reads=0, operand=r"[^+].*"
+    ),
     "top": _line(r"(?:-[cHi] )*-b (?:-[cHi] )*-n ?1(?: -[cHi]| -w \d+)*|-bn ?1"),
     "tr": Options(flags="cCdst", reads=2),
     "uname": Options(flags="aimnoprsv", most=0),
     "uniq": Options(flags="cdDiu", valued="fsw", most=0, reads=0),
     "uptime": Options(flags="ps", most=0),
-    "vmstat": Options(flags="aSsw", operand=r"\d{1,2}", most=2),
+    "vmstat": _line(r"(?:(?:-[asw]+|-S [kKmM])(?: |$))*(?:[1-9] [1-9])?"),
     "wc": Options(flags="cLlmw", reads=0),
     "whoami": _NOTHING,
 }
 """Program to its rule; it is found by its bare name only."""
+
+SEARCHES = frozenset({"grep", "egrep", "fgrep"})
+
+TELLS_VARIABLES = frozenset({"printenv"})
+"""Programs whose output is masked by the names in it, which another program could cut off."""
 
 OPENS_NOTHING = frozenset({"df", "du", "findmnt", "ls", "lsblk", "readlink", "realpath", "stat"})
 """Programs that tell of files without opening them."""
