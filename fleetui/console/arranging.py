@@ -99,7 +99,7 @@ def _group_place(grouping: str, title: str) -> tuple[int, str]:
 
 def _head(title: str, rows: Sequence[FleetRow], quiet: Mapping[int, Quiet]) -> Group:
     severities = Counter(loud_severity(row, quiet) for row in rows)
-    rates = [row.proofs_per_hour for row in rows if row.proofs_per_hour is not None]
+    rates = [row.proving_per_hour for row in rows if row.proving_per_hour is not None]
     return Group(
         title=title,
         count=len(rows),

@@ -8,7 +8,6 @@ import msgspec
 from fleetui.domain.finding import Severity
 from fleetui.domain.host import SshState
 from fleetui.domain.quiet import Quiet
-from fleetui.domain.rate import RateSource
 from fleetui.domain.reading import FleetRow
 
 OUT_OF_SIGHT_SECONDS = 300.0
@@ -50,7 +49,7 @@ class Tally:
         if old is None or new is None or old.cost_per_hour != new.cost_per_hour:
             self._count_price(old, -1)
             self._count_price(new, 1)
-        if old is None or new is None or _rate(old) != _rate(new):
+        if old is None or new is None or old.proving_per_hour != new.proving_per_hour:
             self._count_rate(old, -1)
             self._count_rate(new, 1)
         if old is None or new is None or _finding(old) != _finding(new):
@@ -59,13 +58,13 @@ class Tally:
         self._instances += (new is not None) - (old is not None)
         if old is not None:
             self._unsure.pop(old.instance_id, None)
-        if new is not None and new.ssh not in _SIGHTED and _rate(new) is not None:
+        if new is not None and new.ssh not in _SIGHTED and new.proving_per_hour is not None:
             self._unsure[new.instance_id] = new
 
     def totals(self, now: float, speed: float) -> Totals:
         """Return the sums; rates that were read too long ago do not count."""
         unseen = [row for row in self._unsure.values() if out_of_sight(row, now, speed)]
-        proofs = self._proofs - sum(_millionths(_rate(row)) for row in unseen)
+        proofs = self._proofs - sum(_millionths(row.proving_per_hour) for row in unseen)
         return Totals(
             instances=self._instances,
             burn=self._burn / _MILLIONTH,
@@ -96,8 +95,8 @@ class Tally:
 
     def _count_rate(self, row: FleetRow | None, sign: int) -> None:
         if row is not None:
-            self._proofs += sign * _millionths(_rate(row))
-            self._measured += sign * (_rate(row) is not None)
+            self._proofs += sign * _millionths(row.proving_per_hour)
+            self._measured += sign * (row.proving_per_hour is not None)
 
     def _count_finding(self, row: FleetRow | None, sign: int) -> None:
         if row is not None and (finding := _finding(row)) is not None:
@@ -111,11 +110,6 @@ def _millionths(value: float | None) -> int:
         return round(value * _MILLIONTH)
     except (OverflowError, ValueError):
         return 0  # not a number that can be summed
-
-
-def _rate(row: FleetRow) -> float | None:
-    """Return the measured rate of present work: what a benchmark measured earns nothing."""
-    return None if row.rate_source is RateSource.BENCHMARK else row.proofs_per_hour
 
 
 def _finding(row: FleetRow) -> tuple[Severity, str] | None:

@@ -171,7 +171,7 @@ class PulseScreen(FleetUIScreen):
             *((window.rjust(WINDOW_CELLS), "dim") for window in windows),
         ]]  # fmt: skip
         for gpu, members in most[:shown]:
-            rates = [row.proofs_per_hour for row in members if row.proofs_per_hour is not None]
+            rates = [row.proving_per_hour for row in members if row.proving_per_hour is not None]
             burn = sum(row.cost_per_hour or 0.0 for row in members)
             each = burn / sum(rates) if sum(rates) else None
             failed = sum(row.stage is Stage.FAILED for row in members)
