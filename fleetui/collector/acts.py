@@ -17,6 +17,7 @@ from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Intent, IntentState
 from fleetui.profiles.model import Profile
 from fleetui.ssh.host_keys import HostKeyBook
+from fleetui.store.interface import FleetView
 from fleetui.vast.client import Presence, PresenceKind, VastClient
 from fleetui.vast.inventory import Inventory
 
@@ -47,6 +48,7 @@ class Tools:
     keep_answer: Callable[[Answer], Awaitable[None]]
     answers: Callable[[Sequence[str]], Awaitable[tuple[Answer, ...]]]
     note: Callable[[Intent, str], Awaitable[None]]
+    view: Callable[[], Awaitable[FleetView]]
     secret_names: frozenset[str]
     clock: Clock
     expiry_seconds: float

@@ -1,6 +1,7 @@
 """Acts that are one call of the API: stop, start, label, reboot, recycle; and host keys."""
 
 import asyncio
+import logging
 
 from fleetui.collector.acts import (
     Course,
@@ -19,7 +20,11 @@ from fleetui.domain.intent import Intent, Verb
 from fleetui.store.interface import FenceLostError, StoreError
 from fleetui.vast.client import ActionResult, PresenceKind
 
+log = logging.getLogger(__name__)
+
 LOOK_SECONDS = 2.0
+SHOWN_SECONDS = 0.2
+SHOWN_DEADLINE_SECONDS = 10.0
 QUEUED = (
     "queued: the machine's GPUs are taken. It starts, and bills, when they are free; a stop"
     " cancels that"
@@ -96,8 +101,25 @@ async def label(intent: Intent, tools: Tools) -> Course:
     answer = await tools.client.label(intent.instance_id, str(intent.argument or ""))
     if not answer.ok:
         return _not_ok(answer)
-    tools.walks.ask()
+    await _until_shown(intent, tools)
     return done(f"its label is {intent.argument or 'empty'}")
+
+
+async def _until_shown(intent: Intent, tools: Tools) -> None:
+    """Wait, bounded, until rows have the new label: it guards whatever is asked for next."""
+    tools.walks.ask()
+    try:
+        async with asyncio.timeout(SHOWN_DEADLINE_SECONDS):
+            while True:
+                rows = (await tools.view()).rows
+                row = next((one for one in rows if one.instance_id == intent.instance_id), None)
+                if row is None or (row.label or "") == (intent.argument or ""):
+                    return
+                await asyncio.sleep(SHOWN_SECONDS)
+    except TimeoutError:
+        return
+    except StoreError as error:
+        log.warning("whether the new label is shown cannot be read: %s", error)
 
 
 async def check_label(intent: Intent, tools: Tools) -> Course:

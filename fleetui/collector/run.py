@@ -306,6 +306,7 @@ async def _start_parts(
         keep_answer=partial(store.keep_answer, lease),
         answers=store.answers,
         note=partial(_note, settings, store, lease),
+        view=store.fleet,
         secret_names=settings.deploy.secret_names,
         clock=settings.clock,
         expiry_seconds=settings.request_expiry_seconds,
