@@ -17,14 +17,19 @@ from fleetui.store.interface import Batch, CollectorHealth
 EVENT_LIMIT = 20_000
 SAMPLE_LIMIT = 100_000
 JOINED_CHUNK_BYTES = 256 * 1024
+PIECE_BYTES = 256
+"""What a piece of a log takes besides its bytes: many small ones are not free."""
+BATCH_LOG_ROWS = 4000
+"""Most chunks and positions in one batch, which the store must write well within the lease."""
 
 
 class Pending:
     """Facts gathered since the last batch.
 
     Of rows, readings, instances, walk and health only the newest counts. Bytes stay in their
-    order; a batch takes the first of them up to its limit and names the positions behind
-    exactly those. Events and samples beyond their limits push the oldest out (`pushed_out`).
+    order; a batch takes the first of them up to its limits and names the positions behind
+    exactly those; `is_behind` tells that it left some. Events and samples beyond their limits
+    push the oldest out (`pushed_out`).
     """
 
     def __init__(self) -> None:
@@ -41,6 +46,7 @@ class Pending:
         self._proposals: tuple[Proposal, ...] | None = None
         self._walk: Walk | None = None
         self.size = 0
+        self.is_behind = False
         self.pushed_out = 0
 
     def __bool__(self) -> bool:
@@ -59,14 +65,15 @@ class Pending:
         )
 
     def size_of(self, instance_id: int) -> int:
-        """Return how many log bytes of an instance wait."""
+        """Return how many log bytes of an instance wait, with `PIECE_BYTES` for each piece."""
         return self._sizes[instance_id]
 
     def add_bytes(self, chunk: LogChunk, position: StreamPosition) -> None:
         """Add bytes and the position behind them (no bytes: only the position)."""
         self._bytes.append((chunk, position))
-        self._sizes[chunk.stream.instance_id] += len(chunk.data)
-        self.size += len(chunk.data)
+        size = PIECE_BYTES + len(chunk.data)
+        self._sizes[chunk.stream.instance_id] += size
+        self.size += size
 
     def add_rows(self, rows: Iterable[FleetRow]) -> None:
         """Add table rows; the newest of an instance counts."""
@@ -150,10 +157,13 @@ class Pending:
         runs: list[list[LogChunk]] = []
         open_runs: dict[StreamId, list[LogChunk]] = {}
         taken = 0
-        while self._bytes and (taken == 0 or taken + len(self._bytes[0][0].data) <= byte_limit):
+        while self._bytes and len(runs) + len(positions) < BATCH_LOG_ROWS:
+            size = PIECE_BYTES + len(self._bytes[0][0].data)
+            if taken and taken + size > byte_limit:
+                break
             chunk, position = self._bytes.popleft()
-            taken += len(chunk.data)
-            self._sizes[chunk.stream.instance_id] -= len(chunk.data)
+            taken += size
+            self._sizes[chunk.stream.instance_id] -= size
             positions[chunk.stream] = position
             if not chunk.data:
                 continue
@@ -164,6 +174,7 @@ class Pending:
                 open_runs[chunk.stream] = [chunk]
                 runs.append(open_runs[chunk.stream])
         self.size -= taken
+        self.is_behind = bool(self._bytes)
         self._sizes = +self._sizes
         return tuple(_joined(run) for run in runs), tuple(positions.values())
 

@@ -104,7 +104,8 @@ class Publisher:
             self._hurried.clear()
             if await self.publish():
                 # A backlog does not wait for the next tick.
-                wait = 0.0 if self.pending.size >= BATCH_BYTES else self._tick
+                behind = self.pending.is_behind or self.pending.size >= BATCH_BYTES
+                wait = 0.0 if behind else self._tick
                 refusals = 0
             else:
                 refusals += 1

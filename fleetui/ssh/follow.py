@@ -8,7 +8,10 @@ from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.profiles.model import glob_covers
 from fleetui.ssh.frames import Beat, FileFrame, Frame, FrameError, LostFrame
 from fleetui.ssh.scripts import REPEATED_BYTES
-from fleetui.ssh.settings import FollowPlan
+from fleetui.ssh.settings import FollowPlan, SshSettings
+
+GONE_PATHS = 1000
+"""Paths of removed files that an instance may have besides those followed."""
 
 
 class Rewritten(Exception):  # noqa: N818 - a turn in the story of a file, not an error
@@ -33,16 +36,26 @@ class Positions:
 
     A new generation begins when the file has another identity, is shorter than what was read,
     was removed in between, or holds other bytes than those read before the offset.
+
+    A host names as many paths as it likes: those beyond `most_paths` are left out, and `is_full`
+    tells that there were some.
     """
 
     def __init__(
-        self, instance_id: int, plan: FollowPlan, resume: Mapping[str, StreamPosition]
+        self,
+        instance_id: int,
+        plan: FollowPlan,
+        resume: Mapping[str, StreamPosition],
+        *,
+        max_files: int = SshSettings.max_files,
     ) -> None:
         self._instance_id = instance_id
         self._plan = plan
         self._positions = dict(resume)
         self._backlogs: dict[str, int] = {}
         self._kinds: dict[str, str | None] = {}
+        self.most_paths = max_files + GONE_PATHS
+        self.is_full = False
 
     @property
     def positions(self) -> Mapping[str, StreamPosition]:
@@ -97,6 +110,9 @@ class Positions:
             gone = msgspec.structs.replace(old, file_identity="", kind=kind, end=b"")
             return self._deliver(gone, b"", at)
         if not frame.whole:
+            return None
+        if old is None and len(self._positions) >= self.most_paths:
+            self.is_full = True
             return None
         position = self._place(frame, old, kind)
         if frame.size > frame.offset + len(frame.data):
@@ -184,6 +200,8 @@ class Positions:
 
     def _kind(self, path: str) -> str | None:
         if path not in self._kinds:
+            if len(self._kinds) >= 2 * self.most_paths:
+                self._kinds.clear()
             self._kinds[path] = next(
                 (kind for kind, pattern in self._plan.streams if glob_covers(pattern, path)), None
             )

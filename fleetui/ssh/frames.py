@@ -14,6 +14,8 @@ _HELLO = b"@follow 1"
 _NOISE_LIMIT = 64 * 1024
 _HEADER_LIMIT = 8 * 1024
 _DIGITS = 18
+_PATH_BYTES = 4096
+"""`PATH_MAX` of Linux."""
 _FILE = re.compile(rb"@file (\S+) (\d{1,18}) (\d{1,18}) (\d{1,18}) (\d{1,18}) ([^\n]+)\n")
 
 
@@ -196,6 +198,8 @@ class FrameParser:
 
 def _path(raw: bytes) -> str | None:
     """Return a path that can be named again, `None` for one that cannot."""
+    if len(raw) > _PATH_BYTES:
+        return None
     try:
         path = raw.decode("utf-8")
     except UnicodeDecodeError:

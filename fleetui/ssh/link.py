@@ -15,6 +15,7 @@ from fleetui.domain.instance import SshAddress
 from fleetui.domain.stream import StreamPosition
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.ssh.backoff import Backoff
+from fleetui.ssh.complaints import Complaints
 from fleetui.ssh.follow import Positions
 from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
@@ -91,7 +92,7 @@ class HostLink:
         self._own_login = login is None
         self._login = login or Login(settings)
         self._jitter = jitter
-        self._positions = Positions(instance_id, profile, resume)
+        self._positions = Positions(instance_id, profile, resume, max_files=settings.max_files)
         self._addresses: tuple[SshAddress, ...] = ()
         self._last_good: SshAddress | None = None
         self._news = Changes()
@@ -251,7 +252,8 @@ class HostLink:
         def complain(text: str | None) -> None:
             self._report(SshState.CONNECTED, address, text)
 
-        following = Following(service, self._positions, self._sink, complain)
+        complaints = Complaints(complain)
+        following = Following(service, self._positions, self._sink, complaints)
         jobs: dict[str, Coroutine[Any, Any, NoReturn]] = {
             "follow": following.run(),
             "probe": Probing(service, self._sink.probe).run(),

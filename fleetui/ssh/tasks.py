@@ -13,6 +13,7 @@ from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.ssh.backoff import Backoff
 from fleetui.ssh.channel import ByteStream, running
+from fleetui.ssh.complaints import Complaints
 from fleetui.ssh.follow import Positions, Rewritten
 from fleetui.ssh.frames import Beat, Frame, FrameError, FrameParser, LostFrame
 from fleetui.ssh.probe import ProbeError, ProbeParser
@@ -29,6 +30,10 @@ _LOOK_SECONDS = 60.0
 """A look's own tools may take so long: `nvidia-smi` is given ten seconds, four times at most."""
 _CHANNEL_RETRY_SECONDS = 1.0
 _CHANNEL_RETRY_LIMIT = 60.0
+_STEADY_SECONDS = 30.0
+"""A channel that lasted so long is no reason for a longer pause before the next."""
+_LOST_LIMIT = 1000
+"""Most files that are said to be lost on one channel; each is an entry in the timeline."""
 
 TakeProbe = Callable[[Mapping[str, str], float], None]
 TakeStatus = Callable[[bytes | None, SafeText | None, float], None]
@@ -83,19 +88,19 @@ class Service:
 
 
 class Following:
-    """Follows the plan's streams; `complain` hears why that does not work, when it does not."""
+    """Follows the plan's streams; `complaints` hear why that does not work, when it does not."""
 
     def __init__(
         self,
         service: Service,
         positions: Positions,
         sink: LogSink,
-        complain: Callable[[str | None], None],
+        complaints: Complaints,
     ) -> None:
         self._service = service
         self._positions = positions
         self._sink = sink
-        self._complain = complain
+        self._complaints = complaints
         self._backoff = service.backoff()
         # The old script lives on until its order is carried out: a file that is rewritten again and
         # again must not use up the sessions the host allows.
@@ -104,7 +109,6 @@ class Following:
             service.settings.beat_seconds * 2,
             jitter=service.jitter,
         )
-        self._troubled = False
         self.longest_frame = service.settings.chunk_bytes + REPEATED_BYTES
 
     async def run(self) -> NoReturn:
@@ -116,8 +120,7 @@ class Following:
                 log.info("%s was rewritten; it is read from its start", rewritten)
                 await asyncio.sleep(self._rewrites.next())
             except (FrameError, TimeoutError, OSError, asyncssh.Error) as error:
-                self._troubled = True
-                self._complain(f"logs cannot be followed: {error!s:.200}")
+                self._complaints.say("logs", f"logs cannot be followed: {error!s:.200}")
                 await asyncio.sleep(self._backoff.next())
 
     async def _follow(self) -> NoReturn:
@@ -133,7 +136,7 @@ class Following:
             del known
             frames = _Frames(self, stream, silence)
             stream.taker = frames.take
-            self.order(stream)
+            frames.order()
             while True:
                 try:
                     data = await stream.read()
@@ -153,6 +156,10 @@ class Following:
         service = self._service
         stream.send(follow_order(service.settings, watched=service.watch.watched))
 
+    def steady(self) -> None:
+        """Take that the channel has lasted."""
+        self._backoff.reset()
+
     def deliver(self, frame: Frame) -> bool:
         """Give a frame's news to the sink; false when that has no room: nothing happened.
 
@@ -162,10 +169,10 @@ class Following:
         at = self._service.clock.now()
         before = self._positions.of(frame)
         delivery = self._positions.take(frame, at)
-        self._backoff.reset()
-        if self._troubled:
-            self._troubled = False
-            self._complain(None)
+        self._complaints.say("logs", None)
+        if self._positions.is_full:
+            most = self._positions.most_paths
+            self._complaints.say("paths", f"more than {most} files: the rest is not followed")
         taken = delivery is None
         if delivery is not None:
             try:
@@ -181,6 +188,7 @@ class Following:
 class _Frames:
     """The frames of one channel, each delivered in its turn as the bytes come.
 
+    One order is out at a time: a host that says it has carried out another one speaks nonsense.
     `failure` is why nothing more can be taken; it is for the task that reads the channel.
     """
 
@@ -191,8 +199,15 @@ class _Frames:
         self._parser = FrameParser(length_limit=following.longest_frame)
         self._waiting: list[Frame] = []
         self._clock = asyncio.get_running_loop().time
-        self._newest = self._clock()
+        self._newest = self._started = self._clock()
+        self._ordered = False
+        self._lost = 0
         self.failure: Exception | None = None
+
+    def order(self) -> None:
+        """Ask the host to look on for a while."""
+        self._following.order(self._stream)
+        self._ordered = True
 
     def take(self, data: bytes) -> bool:
         """Take bytes and deliver; false when frames wait for room, or after a failure."""
@@ -206,13 +221,24 @@ class _Frames:
                 del self._waiting[0]
                 if isinstance(frame, Beat):
                     # Only now: a host is not asked on while its bytes are not taken.
-                    self._following.order(self._stream)
+                    self.order()
+                    if self._clock() - self._started > _STEADY_SECONDS:
+                        self._following.steady()
         except Exception as error:  # noqa: BLE001 - raised again by the task, not in asyncssh
             self.failure = error
         return self.failure is None
 
     def _parse(self, data: bytes) -> None:
         frames = self._parser.feed(data)
+        for frame in frames:
+            if isinstance(frame, Beat):
+                if not self._ordered:
+                    raise FrameError("the host has carried out what it was not asked for")
+                self._ordered = False
+            elif isinstance(frame, LostFrame):
+                self._lost += 1
+                if self._lost > _LOST_LIMIT:
+                    raise FrameError(f"more than {_LOST_LIMIT} files are lost")
         self._waiting.extend(frames)
         now = self._clock()
         if frames or not self._parser.mid_frame:

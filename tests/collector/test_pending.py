@@ -1,9 +1,15 @@
 """What waits for the next transaction keeps order, bounds and positions."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleetui.collector.pending import JOINED_CHUNK_BYTES, Pending
+from fleetui.collector.pending import (
+    BATCH_LOG_ROWS,
+    JOINED_CHUNK_BYTES,
+    PIECE_BYTES,
+    Pending,
+)
 from fleetui.domain.intent import Event
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.domain.text import sanitise
@@ -34,14 +40,14 @@ def fill(pending: Pending, pieces: list[tuple[StreamId, bytes, bool]]) -> dict[S
     return {stream: data for (stream, _), data in expected.items()}
 
 
-@given(pieces, st.integers(min_value=1, max_value=200))
+@given(pieces, st.integers(min_value=1, max_value=4 * PIECE_BYTES))
 @settings(deadline=None)
 def test_batches_bring_every_byte_once_and_name_the_position_behind_them(
     given_pieces: list[tuple[StreamId, bytes, bool]], limit: int
 ) -> None:
     pending = Pending()
     fill(pending, given_pieces)
-    total = sum(len(data) for _, data, _ in given_pieces)
+    total = sum(PIECE_BYTES + len(data) for _, data, _ in given_pieces)
     assert pending.size == total
     stored: dict[StreamId, tuple[int, int]] = {}
     seen: dict[StreamId, list[bytes]] = {}
@@ -87,3 +93,19 @@ def test_events_beyond_the_limit_push_the_oldest_out_and_are_counted() -> None:
     events = pending.take(0.0, None, 1).events
     assert events[0].at == 3.0
     assert len(events) == 20_000
+
+
+@pytest.mark.parametrize("data", [b"x", b""])
+def test_many_small_pieces_of_many_files_come_in_batches_the_store_can_write(data: bytes) -> None:
+    pending = Pending()
+    files = [StreamId(1, f"/tmp/{number}") for number in range(BATCH_LOG_ROWS)]
+    fill(pending, [(stream, data, False) for stream in files * 2])
+    assert pending.size_of(1) == len(files) * 2 * (PIECE_BYTES + len(data))
+    named: list[StreamId] = []
+    while pending:
+        batch = pending.take(0.0, None, 1 << 30)
+        assert len(batch.chunks) + len(batch.positions) <= BATCH_LOG_ROWS + 1
+        assert pending.is_behind == bool(pending)
+        named += [position.stream for position in batch.positions]
+    assert named[-1] == files[-1]
+    assert set(named) == set(files)

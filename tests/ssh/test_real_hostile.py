@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cutting import Relay
 from fleetui.domain.host import SshState
 from fleetui.domain.instance import Route, SshAddress
+from fleetui.ssh.follow import GONE_PATHS
 from fleetui.ssh.login import Login, LoginError
 from fleetui.ssh.settings import FollowPlan, SshSettings
 from link_stage import linked, quick, until
@@ -196,3 +197,46 @@ def test_a_spoiled_connection_is_made_anew_and_no_byte_is_wrong(
             await until(lambda: spoiler.place < 0, "the spoiled byte")
 
     asyncio.run(story())
+
+
+FLOODS = {
+    "@beat": "carried out what it was not asked for",
+    "@lost 1:2:3 5 /logs/a.log": "files are lost",
+}
+
+
+@pytest.mark.parametrize("line", FLOODS)
+async def test_a_flood_of_small_frames_ends_the_channel(tmp_path: Path, line: str) -> None:
+    script = tmp_path / "forced"
+    opened = tmp_path / "opened"
+    script.write_text(
+        "#!/bin/sh\n"
+        'case "$SSH_ORIGINAL_COMMAND" in *fleetui-follow*) ;; *) exit 0 ;; esac\n'
+        f"echo >>'{opened}'\nprintf '\\n@follow 1\\n'\nexec yes '{line}'\n"
+    )
+    script.chmod(0o755)
+    plan = FollowPlan(streams=(("bench", "/logs/*.log"),))
+    with serving(tmp_path / "sshd", options=(f"ForceCommand {script}",)) as sshd:
+        async with linked(sshd, plan) as (_, sink):
+            await until(lambda: any(o.detail for o in sink.outcomes), "a word about it")
+            await until(lambda: opened.stat().st_size > 1, "another try")
+            details = [str(outcome.detail) for outcome in sink.outcomes if outcome.detail]
+            assert any(FLOODS[line] in detail for detail in details)
+            assert not sink.seen(SshState.LOST)
+
+
+async def test_files_without_end_are_followed_up_to_a_number(tmp_path: Path) -> None:
+    script = tmp_path / "forced"
+    words = r"@file 1:%d:3 1 0 0 1 /logs/%d.log\nx\n@end 1:%d:3 1\n"
+    script.write_text(
+        "#!/bin/sh\n"
+        'case "$SSH_ORIGINAL_COMMAND" in *fleetui-follow*) ;; *) exit 0 ;; esac\n'
+        "printf '\\n@follow 1\\n'\n"
+        f"exec awk 'BEGIN {{ for (i = 0; ; i++) printf \"{words}\", i, i, i }}'\n"
+    )
+    script.chmod(0o755)
+    plan = FollowPlan(streams=(("bench", "/logs/*.log"),))
+    with serving(tmp_path / "sshd", options=(f"ForceCommand {script}",)) as sshd:
+        async with linked(sshd, plan) as (_, sink):
+            await until(lambda: "more than" in str(sink.outcomes[-1:]), "a word about it")
+            assert len(sink.positions) == SshSettings.max_files + GONE_PATHS

@@ -15,7 +15,8 @@ from fleetui.domain.host import SshState
 from fleetui.domain.host_key import fingerprint
 from fleetui.domain.stream import StreamId, StreamPosition
 from fleetui.ssh.backoff import Backoff
-from fleetui.ssh.follow import Positions
+from fleetui.ssh.complaints import Complaints
+from fleetui.ssh.follow import GONE_PATHS, Positions
 from fleetui.ssh.frames import FileFrame, FrameError, GoneFrame, LostFrame
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.keys import load_keys
@@ -201,3 +202,31 @@ def test_our_own_processes_are_left_out() -> None:
     assert [row.split()[0] for row in without_own(table).split("\n")] == ["PID", "1", "80"]
     assert without_own("ps: not found") == "ps: not found"
     assert without_own("") == ""
+
+
+def test_a_host_that_names_ever_new_files_is_followed_for_some_of_them() -> None:
+    positions = Positions(1, FollowPlan(streams=(("bench", "/tmp/*.log"),)), {}, max_files=3)
+    most = 3 + GONE_PATHS
+    assert positions.most_paths == most
+    for number in range(most + 2):
+        path = f"/tmp/{number}.log"
+        taken = positions.take(msgspec.structs.replace(frame(0, b"new"), path=path), 1.0)
+        assert (taken is not None) == (number < most)
+        assert positions.take(GoneFrame(path, "1:2:3"), 1.0) is None or number < most
+        assert positions.is_full == (number >= most)
+    assert len(positions.positions) == most
+    again = positions.take(msgspec.structs.replace(frame(0, b"anew"), path="/tmp/0.log"), 2.0)
+    assert again is not None
+    assert again.position.generation == 2
+
+
+def test_complaints_are_one_text_that_is_said_when_it_changes() -> None:
+    said: list[str | None] = []
+    complaints = Complaints(said.append)
+    complaints.say("logs", None)
+    complaints.say("logs", "no logs")
+    complaints.say("looks", "no looks")
+    complaints.say("looks", "no looks")
+    complaints.say("logs", None)
+    complaints.say("looks", None)
+    assert said == ["no logs", "no logs; no looks", "no looks", None]
