@@ -101,6 +101,8 @@ class TypedDialog(Dialog[Answer]):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
+        if not self.query("#dialog-body"):
+            return  # it has been answered meanwhile
         box = self.query_one("#dialog")
         body = self.query_one("#dialog-body")
         rest = [child for child in box.children if child is not body and child.display]
