@@ -32,6 +32,7 @@ from fleetui.domain.host import SshOutcome, SshState
 from fleetui.domain.instance import Route, SshAddress
 from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.domain.text import SafeText
+from fleetui.ssh.event_loop import paced_loop
 from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.link import HostLink
@@ -333,8 +334,11 @@ def main() -> None:
     if arguments.serve:
         asyncio.run(serve())
         return
-    with tempfile.TemporaryDirectory() as name:
-        asyncio.run(run(arguments.hosts, arguments.seconds, Path(name)))
+    with (
+        tempfile.TemporaryDirectory() as name,
+        asyncio.Runner(loop_factory=paced_loop) as runner,
+    ):
+        runner.run(run(arguments.hosts, arguments.seconds, Path(name)))
 
 
 if __name__ == "__main__":

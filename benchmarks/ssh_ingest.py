@@ -33,6 +33,7 @@ from fleetui.domain.clock import SystemClock
 from fleetui.domain.host import SshOutcome
 from fleetui.domain.stream import LogChunk, StreamPosition
 from fleetui.domain.text import SafeText
+from fleetui.ssh.event_loop import paced_loop
 from fleetui.ssh.gate import HandshakeGate
 from fleetui.ssh.host_keys import HostKeyBook
 from fleetui.ssh.link import HostLink
@@ -352,7 +353,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for hosts in arguments.hosts:
         growing = min(hosts, arguments.growing)
-        results = asyncio.run(measure(hosts, growing, arguments.seconds))
+        with asyncio.Runner(loop_factory=paced_loop) as runner:
+            results = runner.run(measure(hosts, growing, arguments.seconds))
         print("\n".join(verdicts(results["ours"], results["ssh_processes"])))
         watches = int(INOTIFY_LIMIT.read_text())
         if hosts > watches:

@@ -16,6 +16,7 @@ from fleetui.config import Settings
 from fleetui.domain.clock import parse_clock
 from fleetui.profiles.loader import load
 from fleetui.profiles.model import ProfileError
+from fleetui.ssh.event_loop import paced_loop
 from fleetui.ssh.settings import SshSettings
 from fleetui.store.interface import StoreError
 from fleetui.store.log_budget import MEBIBYTE, LogBudget
@@ -47,7 +48,8 @@ def run(settings: Settings, *, auto: bool, lifeline_fd: int | None) -> int:
     except NotRunnableError as error:
         print(f"fleetui: {error}", file=sys.stderr)  # noqa: T201 - the verb's answer
         return 2
-    return asyncio.run(_run(wanted))
+    with asyncio.Runner(loop_factory=paced_loop) as runner:
+        return runner.run(_run(wanted))
 
 
 def collector_settings(
