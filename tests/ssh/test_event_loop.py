@@ -60,7 +60,9 @@ class Counting(PacedSelector):
 def test_a_stream_of_small_things_is_looked_at_seldom(writes: int) -> None:
     selector = Counting()
     ours, theirs = socket.socketpair()
-    with ours, theirs:
+    own, waker = socket.socketpair()
+    with ours, theirs, own, waker:
+        selector.register(own, selectors.EVENT_READ)
         selector.register(ours, selectors.EVENT_READ)
         done = threading.Event()
 
@@ -84,7 +86,11 @@ def test_a_stream_of_small_things_is_looked_at_seldom(writes: int) -> None:
 
 def test_it_does_not_wait_when_there_is_something_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("fleetui.ssh.event_loop.time.sleep", pauses.append)
+
+    def paused(_own: object, _writes: object, _errors: object, seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("fleetui.ssh.event_loop.select.select", paused)
     selector = PacedSelector()
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -100,3 +106,15 @@ def test_it_does_not_wait_when_there_is_something_to_do(monkeypatch: pytest.Monk
         selector.close()
     assert pauses
     assert all(0 < pause <= PAUSE_SECONDS for pause in pauses)
+
+
+def test_another_thread_ends_the_pause() -> None:
+    selector = PacedSelector()
+    own, waker = socket.socketpair()
+    with own, waker:
+        selector.register(own, selectors.EVENT_READ)
+        assert selector.select(0) == []
+        selector._looked_at += 3600.0
+        waker.send(b"x")
+        assert selector.select(None)
+        selector.close()
