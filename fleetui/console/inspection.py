@@ -362,7 +362,7 @@ def _connection(subject: Subject, width: int, glyphs: Glyphs) -> list[Line]:
     if outcome and outcome.address:
         line.append((f"  {outcome.address}", "dim"))
     lines.append(line)
-    if outcome and outcome.detail and not good:
+    if outcome and outcome.detail:
         lines += [[(text, "dim")] for text in wrap(outcome.detail, width, 2)]
     if reading and reading.newest_byte_source:
         age = figures.age(

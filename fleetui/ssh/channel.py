@@ -41,6 +41,11 @@ class ByteStream(asyncssh.SSHClientSession[bytes]):
         self.errors = bytearray()
         self.exit_status: int | None = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether the host has closed the channel too: the command holds no session any more."""
+        return self._ended
+
     def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
         """Keep the channel for pausing."""
         self._channel = chan

@@ -256,7 +256,7 @@ class HostLink:
         following = Following(service, self._positions, self._sink, complaints)
         jobs: dict[str, Coroutine[Any, Any, NoReturn]] = {
             "follow": following.run(),
-            "probe": Probing(service, self._sink.probe).run(),
+            "probe": Probing(service, self._sink.probe, complaints).run(),
             "end": self._end(logged_in),
         }
         if self._plan.status_port is not None:

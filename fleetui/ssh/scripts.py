@@ -38,9 +38,10 @@ def follow_order(settings: SshSettings, *, watched: bool) -> bytes:
     return f"{max(1, round(lasts / interval))} {interval:g}\n".encode()
 
 
-def probe_command(plan: FollowPlan, *, shell: str = "sh") -> str:
+def probe_command(settings: SshSettings, plan: FollowPlan, *, shell: str = "sh") -> str:
     """Return the command that prints one look at the host for each line it is sent."""
-    return _command(shell, "probe.sh", PROBE_MARK, "\n".join(plan.probe_paths))
+    paths = "\n".join(plan.probe_paths)
+    return _command(shell, "probe.sh", PROBE_MARK, paths, str(settings.tool_seconds))
 
 
 def _command(shell: str, name: str, mark: str, *parameters: str) -> str:

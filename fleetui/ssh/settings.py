@@ -25,6 +25,8 @@ class SshSettings:
             and hears whether the other interval is wanted.
         probe_interval_seconds, watched_probe_seconds: time between looks at processes, GPUs and
             memory, while nobody looks and while somebody does.
+        tool_seconds: how long a tool of a look may take before it is killed, whole seconds.
+        look_seconds: how long a look may take whose tools hang one after the other.
         first_look_seconds: how long after the login the first look and the first question for
             the status may wait where nobody looks: hosts that come back together are first all
             read, and not all asked at once.
@@ -52,6 +54,8 @@ class SshSettings:
     watched_beat_seconds: float = 1.0
     probe_interval_seconds: float = 10.0
     watched_probe_seconds: float = 2.0
+    tool_seconds: int = 10
+    look_seconds: float = 120.0
     first_look_seconds: float = 2.5
     status_interval_seconds: float = 15.0
     watched_status_seconds: float = 1.5

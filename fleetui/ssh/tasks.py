@@ -26,12 +26,12 @@ log = logging.getLogger(__name__)
 
 _SILENT_BEATS = 3
 _SLACK_SECONDS = 15.0
-_LOOK_SECONDS = 60.0
-"""A look's own tools may take so long: `nvidia-smi` is given ten seconds, four times at most."""
 _CHANNEL_RETRY_SECONDS = 1.0
 _CHANNEL_RETRY_LIMIT = 60.0
 _STEADY_SECONDS = 30.0
 """A channel that lasted so long is no reason for a longer pause before the next."""
+_HUNG_LOOKS = 3
+"""So many scripts of looks may still run on the host; sshd allows ten sessions (`MaxSessions`)."""
 _LOST_LIMIT = 1000
 """Most files that are said to be lost on one channel; each is an entry in the timeline."""
 
@@ -249,23 +249,36 @@ class _Frames:
 
 
 class Probing:
-    """Looks at the host again and again, more often while it is watched."""
+    """Looks at the host again and again, more often while it is watched.
 
-    def __init__(self, service: Service, take: TakeProbe) -> None:
+    A script that hangs on the host keeps one of the sessions that the logs and orders need as
+    well: while too many do, no look is made. `complaints` hear why there are none.
+    """
+
+    def __init__(self, service: Service, take: TakeProbe, complaints: Complaints) -> None:
         self._service = service
         self._take = take
+        self._complaints = complaints
         self._backoff = service.backoff()
+        self._left: list[ByteStream] = []
 
     async def run(self) -> NoReturn:
         """Keep the channel going."""
         await self._service.first_pause()
         while True:
+            self._left = [stream for stream in self._left if not stream.ended]
+            if len(self._left) >= _HUNG_LOOKS:
+                text = f"looks wait: {len(self._left)} earlier ones still hang on the host"
+                self._complaints.say("looks", text)
+                await asyncio.sleep(self._backoff.next())
+                continue
             parser = ProbeParser()
             try:
                 await self._probe(parser)
             except (ProbeError, TimeoutError, OSError, asyncssh.Error) as error:
                 reason = sanitise(str(error) or "no answer in time", 200)
                 log.info("a look at the host did not work: %s", reason)
+                self._complaints.say("looks", f"looks do not work: {reason}")
                 if unfinished := parser.unfinished(reason):
                     self._take(unfinished, self._service.clock.now())
                 await asyncio.sleep(self._backoff.next())
@@ -273,14 +286,17 @@ class Probing:
     async def _probe(self, parser: ProbeParser) -> NoReturn:
         service = self._service
         settings = service.settings
-        async with running(service.connection, probe_command(service.plan)) as stream:
+        command = probe_command(settings, service.plan)
+        async with running(service.connection, command) as stream:
+            self._left.append(stream)
             while True:
                 seen = service.watch.count
                 stream.send(b"look\n")
-                async with asyncio.timeout(_LOOK_SECONDS):
+                async with asyncio.timeout(settings.look_seconds):
                     look = await self._look(stream, parser)
                 self._take(look, service.clock.now())
                 self._backoff.reset()
+                self._complaints.say("looks", None)
                 await service.pause(
                     seen, settings.probe_interval_seconds, settings.watched_probe_seconds
                 )

@@ -7,10 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from bare_tools import bare_tools
 from fleetui.reading.probe_output import parse_probe
 from fleetui.ssh.settings import FollowPlan
 from link_stage import linked, quick, until
-from openssh import Sshd, free_port, serving
+from openssh import Sshd, free_port, processes_with, serving
 
 SECTIONS = {
     "ps", "cgroup.memory.events", "cgroup.memory.max", "cgroup.memory.current", "loadavg", "df",
@@ -116,3 +119,103 @@ async def test_a_host_that_forbids_forwarding_says_so(tmp_path: Path) -> None:
         async with linked(server, plan) as (_, sink):
             await until(lambda: bool(sink.statuses), "an answer")
             assert "cannot be reached" in str(sink.statuses[0][1])
+
+
+HANGING = """#!/bin/sh
+trap '' TERM HUP PIPE
+echo Filesystem 1K-blocks Used Available Use% Mounted on
+exec sleep 3600.{mark}
+"""
+LEAVING = """#!/bin/sh
+setsid sleep 3600.{mark} &
+sleep 3600.{mark}
+"""
+
+
+@pytest.mark.parametrize("tools", ["all", "bare"])
+async def test_a_hung_tool_takes_its_own_section_only_and_ends(tmp_path: Path, tools: str) -> None:
+    mark = free_port()
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "df").write_text(HANGING.format(mark=mark))
+    (folder / "df").chmod(0o755)
+    others = os.environ["PATH"] if tools == "all" else bare_tools(tmp_path, tools)
+    plan = FollowPlan(streams=(("bench", f"{tmp_path}/a.log"),))
+    options = (f"SetEnv PATH={folder}:{others} HOME=/nonexistent",)
+    with serving(tmp_path / "sshd", options=options) as sshd:
+        settings = quick(sshd, tool_seconds=1)
+        async with linked(sshd, plan, settings=settings) as (_, sink):
+            await until(lambda: len(sink.probes) > 1, "two looks")
+            first, second = (parse_probe(look, 1.0) for look in sink.probes[:2])
+            assert set(sink.probes[0]) == SECTIONS
+            for probe, words in ((first, "timed out after 1 s"), (second, "not asked again")):
+                assert words in str(probe.errors["df"])
+                assert probe.disk_total_kib is None
+                assert probe.processes
+            assert all(outcome.detail is None for outcome in sink.outcomes)
+        await until(lambda: not processes_with(f"3600.{mark}"), "the end of the hung tool")
+        await until(lambda: not sshd.run_on_host(), "the end of all")
+
+
+async def test_a_look_does_not_wait_for_a_process_that_cannot_be_killed(tmp_path: Path) -> None:
+    mark = free_port()
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "ss").write_text(LEAVING.format(mark=mark))
+    (folder / "ss").chmod(0o755)
+    plan = FollowPlan(streams=(("bench", f"{tmp_path}/a.log"),))
+    options = (f"SetEnv PATH={folder}:{os.environ['PATH']} HOME=/nonexistent",)
+    with serving(tmp_path / "sshd", options=options) as sshd:
+        try:
+            async with linked(sshd, plan, settings=quick(sshd, tool_seconds=1)) as (_, sink):
+                await until(lambda: len(sink.probes) > 1, "two looks")
+                assert all("timed out" in look["ss"] for look in sink.probes)
+            await until(lambda: not sshd.run_on_host(), "the end of the script")
+            left = processes_with(f"3600.{mark}")
+            assert len(left) == 1, "it was out of reach, and one only"
+        finally:
+            for pid in processes_with(f"3600.{mark}"):
+                os.kill(pid, 9)
+
+
+async def test_looks_that_hang_leave_sessions_for_the_logs(tmp_path: Path) -> None:
+    mark = f"3600.{free_port()}"
+    script = tmp_path / "forced"
+    healthy = tmp_path / "healthy"
+    script.write_text(
+        f"#!/bin/sh\n[ -e '{healthy}' ] || "
+        'case "$SSH_ORIGINAL_COMMAND" in *fleetui-probe*)\n'
+        f"trap '' TERM HUP; printf '\\n@@ probe 1\\n@@ ps\\n'; exec sleep {mark} ;;\nesac\n"
+        'exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    )
+    script.chmod(0o755)
+    log = tmp_path / "a.log"
+    log.write_bytes(b"one\n")
+    plan = FollowPlan(streams=(("bench", str(log)),))
+    options = (f"ForceCommand {script}", "MaxSessions 5")
+    with serving(tmp_path / "sshd", options=options) as sshd:
+        try:
+            async with linked(sshd, plan, settings=quick(sshd, look_seconds=0.3)) as (link, sink):
+                await until(lambda: "3 earlier ones" in str(sink.outcomes[-1:]), "the pause")
+                assert len(processes_with(mark)) == 3
+                assert sink.probes[-1]["ps"].startswith("error: ")
+                assert (await link.run_script("echo here", 30.0)).stdout.strip() == "here"
+                healthy.touch()
+                for pid in processes_with(mark):
+                    os.kill(pid, 9)
+                await until(lambda: set(sink.probes[-1]) == SECTIONS, "looks after all")
+                await until(lambda: sink.outcomes[-1].detail is None, "no complaint")
+        finally:
+            for pid in processes_with(mark):
+                os.kill(pid, 9)
+
+
+async def test_a_host_without_a_session_for_looks_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"one\n")
+    plan = FollowPlan(streams=(("bench", str(log)),))
+    with serving(tmp_path / "sshd", options=("MaxSessions 1",)) as sshd:
+        async with linked(sshd, plan) as (_, sink):
+            await until(lambda: sink.text(log) == b"one\n", "the log")
+            await until(lambda: "looks do not work" in str(sink.outcomes[-1].detail), "a word")
+            assert not sink.probes

@@ -215,6 +215,7 @@ class Shell:
         child = self.fork()
         child.readers[0] = Reader()
         child.pid = self.machine.next_pid()
+        child.background = set()  # it does not wait for itself
         self.last_background = str(child.pid)
         task = asyncio.create_task(child.run_program(node), name=f"shell-job-{child.pid}")
         self.background.add(task)
@@ -250,6 +251,7 @@ class Shell:
                 if index < len(commands) - 1:
                     out = Pipe()
                     child.writers[1] = out
+                    child.background = set()
                 source = reader if index else None
                 tasks.append(
                     asyncio.create_task(_stage(child, command, source, out), name="shell-pipe")
@@ -504,7 +506,10 @@ class Shell:
 
 async def _stage(child: Shell, command: Node, source: Reader | None, out: Pipe | None) -> int:
     try:
-        return await child.run_program(command)
+        status = await child.run_program(command)
+        if out is not None:  # what it left in the background writes to the pipe as well
+            await asyncio.gather(*child.background, return_exceptions=True)
+        return status
     finally:
         if out is not None:
             out.end()
