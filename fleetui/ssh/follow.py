@@ -6,7 +6,7 @@ import msgspec
 
 from fleetui.domain.stream import LogChunk, StreamId, StreamPosition
 from fleetui.profiles.model import glob_covers
-from fleetui.ssh.frames import Beat, FileFrame, Frame, FrameError, LostFrame
+from fleetui.ssh.frames import Beat, BeyondFrame, FileFrame, Frame, FrameError, LostFrame
 from fleetui.ssh.scripts import REPEATED_BYTES
 from fleetui.ssh.settings import FollowPlan, SshSettings
 
@@ -64,7 +64,7 @@ class Positions:
 
     def of(self, frame: Frame) -> StreamPosition | None:
         """Return the position of the file that a frame is about."""
-        return None if isinstance(frame, Beat) else self._positions.get(frame.path)
+        return None if isinstance(frame, Beat | BeyondFrame) else self._positions.get(frame.path)
 
     def known(self, limit: int) -> str:
         """Return the KNOWN parameter of follow.sh: at most `limit` files, the latest first."""
@@ -96,7 +96,7 @@ class Positions:
             Rewritten: the bytes before the offset are not those read before.
             FrameError: the frame does not fit what was read before.
         """
-        if isinstance(frame, Beat):
+        if isinstance(frame, Beat | BeyondFrame):
             return None
         kind = self._kind(frame.path)
         if kind is None:

@@ -13,6 +13,7 @@
 #   @lost ID BYTES PATH                            no longer to be found: what it held beyond the
 #                                                  offset cannot be had, BYTES at least (0: unknown)
 #   @gone ID PATH                                  removed, nothing has its place
+#   @beyond COUNT                                  so many more files than MOST, when that changes
 #   @beat                                          the order is carried out
 # An ID is DEVICE:INODE:BIRTH. Where no stat takes -c, ls tells no time of birth, and times in whole
 # minutes: DEVICE is then a sum of the mount point, BIRTH 0, and what was written lately is sent for
@@ -46,6 +47,7 @@ held=$nl
 past=$nl
 away=
 shown=none
+told=0
 
 for line in $6; do
   rest=${line#* }
@@ -405,7 +407,10 @@ begin() { # files of the listing that are not followed yet
     case $path in /proc/self/fd/* | [!/]*) continue ;; esac
     case $size in '' | *[!0-9]*) continue ;; esac
     case "$kept$nl" in *" $path$nl"*) continue ;; esac
-    if [ "$count" -ge "$most" ]; then continue; fi
+    if [ "$count" -ge "$most" ]; then
+      beyond=$((beyond + 1))
+      continue
+    fi
     if [ -e "$path" ] && { [ ! -f "$path" ] || [ ! -r "$path" ]; }; then continue; fi
     case $away in ?*) if followed; then continue; fi ;; esac
     offset=0
@@ -458,7 +463,12 @@ look() {
   ended=
   replaced=
   go_on
+  beyond=0
   begin
+  if [ "$beyond" -ne "$told" ]; then
+    printf '@beyond %s\n' "$beyond" || exit
+    told=$beyond
+  fi
   known=$kept
   doubted=
 }

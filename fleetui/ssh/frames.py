@@ -14,6 +14,7 @@ _HELLO = b"@follow 1"
 _NOISE_LIMIT = 64 * 1024
 _HEADER_LIMIT = 8 * 1024
 _DIGITS = 18
+REFUSED_LIMIT = 100
 _PATH_BYTES = 4096
 """`PATH_MAX` of Linux."""
 _FILE = re.compile(rb"@file (\S+) (\d{1,18}) (\d{1,18}) (\d{1,18}) (\d{1,18}) ([^\n]+)\n")
@@ -58,17 +59,23 @@ class LostFrame(msgspec.Struct, frozen=True, gc=False):
     unread: int
 
 
+class BeyondFrame(msgspec.Struct, frozen=True, gc=False):
+    """So many files are not followed, for there are more than were asked for."""
+
+    count: int
+
+
 class Beat(msgspec.Struct, frozen=True, gc=False):
     """The host has carried out its order."""
 
 
-Frame = FileFrame | GoneFrame | LostFrame | Beat
+Frame = FileFrame | GoneFrame | LostFrame | BeyondFrame | Beat
 
 
 class FrameParser:
     """Incremental and exact over any split of the input.
 
-    Frames for paths that are not clean UTF-8 text are read over and counted in `refused`.
+    Frames for paths that are not clean UTF-8 text are read over; `refused` counts such paths.
     """
 
     def __init__(self, *, length_limit: int) -> None:
@@ -80,7 +87,12 @@ class FrameParser:
         self._noise = 0
         self._raw_path = b""
         self._path: str | None = None
-        self.refused = 0
+        self._refused: set[bytes] = set()
+
+    @property
+    def refused(self) -> int:
+        """How many paths were read over, up to `REFUSED_LIMIT`."""
+        return len(self._refused)
 
     @property
     def mid_frame(self) -> bool:
@@ -137,6 +149,8 @@ class FrameParser:
         word, _, rest = data[at:end].partition(b" ")
         if word == b"@beat":
             frames.append(Beat())
+        elif word == b"@beyond" and rest.isdigit() and len(rest) <= _DIGITS:
+            frames.append(BeyondFrame(int(rest)))
         elif word in {b"@gone", b"@lost"}:
             identity, _, raw = rest.partition(b" ")
             count = b""
@@ -147,7 +161,7 @@ class FrameParser:
             path = _path(raw)
             name = identity.decode("ascii", "replace")
             if path is None:
-                self.refused += 1
+                self._refuse(raw)
             else:
                 lost = word == b"@lost"
                 frames.append(LostFrame(path, name, int(count)) if lost else GoneFrame(path, name))
@@ -178,7 +192,7 @@ class FrameParser:
         # Most frames are about one file.
         path = self._path if raw_path == self._raw_path else _path(raw_path)
         if path is None:
-            self.refused += 1
+            self._refuse(raw_path)
             return end + 1
         self._raw_path, self._path = raw_path, path
         identity, _, after = closing.partition(b" ")
@@ -194,6 +208,10 @@ class FrameParser:
             )
         )
         return end + 1
+
+    def _refuse(self, raw: bytes) -> None:
+        if len(self._refused) < REFUSED_LIMIT:
+            self._refused.add(raw[:_PATH_BYTES])
 
 
 def _path(raw: bytes) -> str | None:

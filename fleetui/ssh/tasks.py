@@ -15,7 +15,7 @@ from fleetui.ssh.backoff import Backoff
 from fleetui.ssh.channel import ByteStream, running
 from fleetui.ssh.complaints import Complaints
 from fleetui.ssh.follow import Positions, Rewritten
-from fleetui.ssh.frames import Beat, Frame, FrameError, FrameParser, LostFrame
+from fleetui.ssh.frames import Beat, BeyondFrame, Frame, FrameError, FrameParser, LostFrame
 from fleetui.ssh.probe import ProbeError, ProbeParser
 from fleetui.ssh.scripts import REPEATED_BYTES, follow_command, follow_order, probe_command
 from fleetui.ssh.settings import FollowPlan, SshSettings
@@ -156,9 +156,18 @@ class Following:
         service = self._service
         stream.send(follow_order(service.settings, watched=service.watch.watched))
 
-    def steady(self) -> None:
-        """Take that the channel has lasted."""
-        self._backoff.reset()
+    def beat(self, *, steady: bool, beyond: int, refused: int) -> None:
+        """Take that an order was carried out, on a channel that has lasted when it is `steady`.
+
+        `beyond` files are too many, and `refused` have names that cannot be shown.
+        """
+        if steady:
+            self._backoff.reset()
+        names = f"{refused} files with unprintable names are not followed"
+        self._complaints.say("names", names if refused else None)
+        most = self._service.settings.max_files
+        more = f"{beyond} files are not followed: at most {most} are at a time"
+        self._complaints.say("beyond", more if beyond else None)
 
     def deliver(self, frame: Frame) -> bool:
         """Give a frame's news to the sink; false when that has no room: nothing happened.
@@ -202,6 +211,7 @@ class _Frames:
         self._newest = self._started = self._clock()
         self._ordered = False
         self._lost = 0
+        self._beyond = 0
         self.failure: Exception | None = None
 
     def order(self) -> None:
@@ -222,8 +232,11 @@ class _Frames:
                 if isinstance(frame, Beat):
                     # Only now: a host is not asked on while its bytes are not taken.
                     self.order()
-                    if self._clock() - self._started > _STEADY_SECONDS:
-                        self._following.steady()
+                    self._following.beat(
+                        steady=self._clock() - self._started > _STEADY_SECONDS,
+                        beyond=self._beyond,
+                        refused=self._parser.refused,
+                    )
         except Exception as error:  # noqa: BLE001 - raised again by the task, not in asyncssh
             self.failure = error
         return self.failure is None
@@ -237,6 +250,8 @@ class _Frames:
                 self._ordered = False
             elif isinstance(frame, LostFrame):
                 self._lost += 1
+            elif isinstance(frame, BeyondFrame):
+                self._beyond = frame.count
                 if self._lost > _LOST_LIMIT:
                     raise FrameError(f"more than {_LOST_LIMIT} files are lost")
         self._waiting.extend(frames)

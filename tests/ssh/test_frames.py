@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from fleetui.ssh.frames import (
     Beat,
+    BeyondFrame,
     FileFrame,
     Frame,
     FrameError,
@@ -43,6 +44,7 @@ FRAMES = st.lists(
         file_frames(),
         st.builds(GoneFrame, PATHS, IDENTITIES),
         st.builds(LostFrame, PATHS, IDENTITIES, st.integers(0, 10**18 - 1)),
+        st.builds(BeyondFrame, st.integers(0, 10**18 - 1)),
         st.just(Beat()),
     ),
     max_size=8,
@@ -53,6 +55,8 @@ def written(frame: Frame) -> bytes:
     """Write a frame as follow.sh does."""
     if isinstance(frame, Beat):
         return b"@beat\n"
+    if isinstance(frame, BeyondFrame):
+        return b"@beyond %d\n" % frame.count
     if isinstance(frame, GoneFrame):
         return f"@gone {frame.identity} {frame.path}\n".encode()
     if isinstance(frame, LostFrame):
@@ -102,6 +106,7 @@ def test_garbage_fails_clearly_or_gives_nothing(garbage: bytes, cuts: list[int])
         b"@follow 1\n@file 1:2:3 5 0 9 1 /tmp/a\n",
         b"@follow 1\n@file 1:2:3 5 0 0 5 /tmp/a\nhelloX@end 1:2:3 5\n",
         b"@follow 1\n@file 1:2:3 5 0 0 5 /tmp/a\nhello\n@beat\n",
+        b"@follow 1\n@beyond many\n",
         b"@follow 1\n" + b"x" * 9000,
         b"no shell here " * 6000,
         b"@error this host has no stat that takes -c\n",
@@ -116,7 +121,7 @@ def test_paths_that_cannot_be_named_again_are_read_over() -> None:
     parser = FrameParser(length_limit=1000)
     frames = parser.feed(
         b"@follow 1\n@file 1:2:3 2 0 0 2 /tmp/\xff\nhi\n@end 1:2:3 2\n"
-        b"@gone 1:2:3 /tmp/\x1b[31m\n@beat\n"
+        b"@gone 1:2:3 /tmp/\x1b[31m\n@gone 1:2:3 /tmp/\x1b[31m\n@beat\n"
     )
     assert frames == [Beat()]
     assert parser.refused == 2

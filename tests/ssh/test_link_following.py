@@ -280,3 +280,18 @@ async def test_a_file_rewritten_while_nobody_was_connected_begins_a_generation(
     async with linked(shared_sshd, plan, resume=sink.positions, recorder=sink) as (_, sink):
         await until(lambda: sink.text(log, 2) == second, "the second content")
         assert sink.text(log) == first
+
+
+async def test_files_that_are_not_followed_are_said(shared_sshd: Sshd, tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"d{number}.log").write_bytes(b"a line\n")
+    (tmp_path / "d\a.log").write_bytes(b"bell\n")
+    plan = FollowPlan(streams=(("daemon", f"{tmp_path}/d*.log"),))
+    settings = quick(shared_sshd, max_files=4)
+    async with linked(shared_sshd, plan, settings=settings) as (_, sink):
+        await until(lambda: "2 files are not followed" in str(sink.outcomes[-1:]), "a word")
+        assert "1 files with unprintable names" in str(sink.outcomes[-1].detail)
+        assert len(sink.positions) == 3
+        for number in range(5):
+            (tmp_path / f"d{number}.log").unlink()
+        await until(lambda: "at most" not in str(sink.outcomes[-1].detail), "all are followed")
