@@ -35,7 +35,8 @@ class Positions:
     """Turns frames into deliveries: counts generations, drops what does not count.
 
     A new generation begins when the file has another identity, is shorter than what was read,
-    was removed in between, or holds other bytes than those read before the offset.
+    was removed in between, or holds other bytes than those read before the offset. It begins at the
+    offset when those bytes are zeros (counted as skipped), else at the start of the file.
 
     A host names as many paths as it likes: those beyond `most_paths` are left out, and `is_full`
     tells that there were some.
@@ -144,6 +145,9 @@ class Positions:
             raise FrameError(f"bytes {old.offset} to {frame.offset} of {frame.path} are missing")
         count = min(len(old.end), len(frame.before))
         if count and old.end[-count:] != frame.before[-count:]:
+            if not any(frame.before):
+                # Emptied under a writer that goes on at its own offset: before that is a hole.
+                return self._begin(frame, kind, old.generation + 1)
             self._positions[frame.path] = msgspec.structs.replace(
                 old,
                 generation=old.generation + 1,

@@ -295,3 +295,22 @@ async def test_files_that_are_not_followed_are_said(shared_sshd: Sshd, tmp_path:
         for number in range(5):
             (tmp_path / f"d{number}.log").unlink()
         await until(lambda: "at most" not in str(sink.outcomes[-1].detail), "all are followed")
+
+
+async def test_the_hole_of_a_file_emptied_under_its_writer_is_not_read(
+    shared_sshd: Sshd, plan: FollowPlan, tmp_path: Path
+) -> None:
+    log = tmp_path / "a.log"
+    start = 5 << 30
+    with log.open("wb", buffering=0) as writer:
+        writer.seek(start)
+        writer.write(b"before\n" * 30)
+        async with linked(shared_sshd, plan) as (_, first):
+            await until(lambda: first.text(log).endswith(b"before\n"), "the end of the log")
+        os.truncate(log, 0)
+        writer.write(b"after\n")
+        async with linked(shared_sshd, plan, resume=first.positions) as (_, second):
+            await until(lambda: second.text(log, 2) == b"after\n", "what is behind the hole")
+            position = second.positions[str(log)]
+            assert position.skipped == start + 210
+            assert position.offset == position.skipped + 6
