@@ -250,10 +250,10 @@ class _Frames:
                 self._ordered = False
             elif isinstance(frame, LostFrame):
                 self._lost += 1
-            elif isinstance(frame, BeyondFrame):
-                self._beyond = frame.count
                 if self._lost > _LOST_LIMIT:
                     raise FrameError(f"more than {_LOST_LIMIT} files are lost")
+            elif isinstance(frame, BeyondFrame):
+                self._beyond = frame.count
         self._waiting.extend(frames)
         now = self._clock()
         if frames or not self._parser.mid_frame:

@@ -201,6 +201,7 @@ def test_a_spoiled_connection_is_made_anew_and_no_byte_is_wrong(
 
 FLOODS = {
     "@beat": "carried out what it was not asked for",
+    "@lost 1:2:3 5 /logs/a.log": "files are lost",
 }
 
 
