@@ -301,8 +301,8 @@ class Probing:
     async def _probe(self, parser: ProbeParser) -> NoReturn:
         service = self._service
         settings = service.settings
-        command = probe_command(settings, service.plan)
-        async with running(service.connection, command) as stream:
+        # No name for the script here: it would be kept as long as the channel.
+        async with running(service.connection, probe_command(settings, service.plan)) as stream:
             self._left.append(stream)
             while True:
                 seen = service.watch.count
