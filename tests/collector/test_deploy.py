@@ -323,12 +323,16 @@ async def test_what_was_rented_and_went_away_counts_no_more(
     async with collecting(settings) as run:
         listed = await run.settled((await ask(run.store, fleet, one)).intent_id)
         assert listed.state is IntentState.DONE, listed.result
-        fleet.serving.world.destroy(listed.instance_id)
+
+        async def shown() -> bool:
+            rows = (await run.store.fleet()).rows
+            return any(row.instance_id == listed.instance_id for row in rows)
 
         async def gone() -> bool:
-            rows = (await run.store.fleet()).rows
-            return all(row.instance_id != listed.instance_id for row in rows)
+            return not await shown()
 
+        await run.until(shown, "it is listed")
+        fleet.serving.world.destroy(listed.instance_id)
         await run.until(gone, "it is gone")
         asked = await ask(run.store, fleet, two)
         label = marked_label("night", asked.intent_id)

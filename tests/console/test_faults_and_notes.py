@@ -207,16 +207,17 @@ async def test_the_previous_life_is_opened_from_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("screen", "message"),
-    [("5", LinesView.Chosen), ("6", LinesView.Leave), ("7", LinesView.Leave)],
+    ("screen", "message", "content"),
+    [("5", LinesView.Chosen, "41004"), ("6", LinesView.Leave, ""), ("7", LinesView.Leave, "")],
 )
 async def test_a_held_key_that_leaves_a_screen_leaves_the_fleet_where_it_is(
-    screen: str, message: type[LinesView.Chosen | LinesView.Leave]
+    screen: str, message: type[LinesView.Chosen | LinesView.Leave], content: str
 ) -> None:
     async with console() as run:
         await run.press(screen)
         shown = run.app.screen
         await run.until(lambda: len(run.text.split()) > 20, "the screen")
+        await run.shows(content)
         for _ in range(3):
             shown.query_one(LinesView).post_message(message())
         await run.until(lambda: run.app.screen is not shown, "it is left")
