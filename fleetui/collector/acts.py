@@ -11,12 +11,14 @@ from fleetui.collector.host_keys import HostKeyKeeper
 from fleetui.collector.older_logs import OlderLogs
 from fleetui.collector.standing_book import StandingBook
 from fleetui.collector.walks import Walks
+from fleetui.collector.watcher import Watcher
 from fleetui.domain.answer import Answer
 from fleetui.domain.clock import Clock
 from fleetui.domain.instance import Instance
 from fleetui.domain.intent import Intent, IntentState
 from fleetui.profiles.model import Profile
 from fleetui.ssh.host_keys import HostKeyBook
+from fleetui.ssh.link import HostLink
 from fleetui.store.interface import FleetView
 from fleetui.vast.client import Presence, PresenceKind, VastClient
 from fleetui.vast.inventory import Inventory
@@ -145,6 +147,32 @@ async def guard(intent: Intent, tools: Tools) -> Course | None:
     A target that is gone is not a refusal of its own: see the caller.
     """
     return judged(intent, await tools.client.look(intent.instance_id))
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A target that may be acted on over SSH, and the profile's script for it."""
+
+    watcher: Watcher
+    link: HostLink
+    script: str
+
+
+async def reach(intent: Intent, tools: Tools, action: str) -> Reached | Course:
+    """Find the target of a script of the profile, looked at anew; else why nothing was done."""
+    found = tools.profile.actions.get(action)
+    if found is None:
+        return refused(f"the profile {tools.profile.name} has no action {action}")
+    watcher = tools.fleet.get(intent.instance_id)
+    if watcher is None:
+        return refused("nothing was done: there is no such instance")
+    course = await guard(intent, tools)
+    if course is not None:
+        return course
+    link = watcher.link
+    if link is None or not watcher.connected:
+        return refused(f"nothing was done: no SSH connection ({watcher.sink.ssh_state})")
+    return Reached(watcher, link, found.script)
 
 
 def judged(intent: Intent, presence: Presence) -> Course | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fleetui.collector.acts import Course, Tools, done, failed, guard, refused, unsure
+from fleetui.collector.acts import Course, Tools, done, failed, reach, refused, unsure
 from fleetui.collector.drain import in_flight
 from fleetui.collector.script_words import words_of
 from fleetui.collector.watcher import Watcher
@@ -25,27 +25,19 @@ async def restart_benchmark(intent: Intent, tools: Tools) -> Course:
 
     A benchmark or a proof at work is lost by it, so that the intent must say `ANYWAY`.
     """
-    action = tools.profile.actions.get("restart_benchmark")
-    if action is None:
-        return refused(f"the profile {tools.profile.name} has no action restart_benchmark")
-    watcher = tools.fleet.get(intent.instance_id)
-    if watcher is None:
-        return refused("nothing was done: there is no such instance")
-    course = await guard(intent, tools)
-    if course is not None:
-        return course
-    link = watcher.link
-    if link is None or not watcher.connected:
-        return refused(f"nothing was done: no SSH connection ({watcher.sink.ssh_state})")
+    target = await reach(intent, tools, "restart_benchmark")
+    if isinstance(target, Course):
+        return target
+    watcher = target.watcher
     anyway = intent.argument == ANYWAY
     lost = _at_work(watcher, tools)
     if lost and not anyway:
         return refused(f"nothing was done: {lost}; ask with the argument {ANYWAY} to lose that")
     since = tools.clock.now()
     watcher.reader.observe_restart(since)
-    script = f"ANYWAY={'yes' if anyway else 'no'}\n{action.script}"
+    script = f"ANYWAY={'yes' if anyway else 'no'}\n{target.script}"
     try:
-        result = await link.run_script(script, timeout=tools.script_timeout_seconds)
+        result = await target.link.run_script(script, timeout=tools.script_timeout_seconds)
     except OSError as error:
         seen = await _seen(watcher, since, tools.verify_deadline_seconds)
         if seen is not None:

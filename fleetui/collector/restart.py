@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from fleetui.collector.acts import Course, Tools, done, failed, guard, refused, unsure
+from fleetui.collector.acts import Course, Tools, done, failed, reach, unsure
 from fleetui.collector.script_words import words_of
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.intent import Intent, IntentState
@@ -19,23 +19,15 @@ SLACK_SECONDS = 2.0
 
 async def restart_daemon(intent: Intent, tools: Tools) -> Course:
     """Run the profile's script on the target and watch the daemon come back."""
-    action = tools.profile.actions.get("restart_daemon")
-    if action is None:
-        return refused(f"the profile {tools.profile.name} has no action restart_daemon")
-    watcher = tools.fleet.get(intent.instance_id)
-    if watcher is None:
-        return refused("nothing was done: there is no such instance")
-    course = await guard(intent, tools)
-    if course is not None:
-        return course
-    link = watcher.link
-    if link is None or not watcher.connected:
-        return refused(f"nothing was done: no SSH connection ({watcher.sink.ssh_state})")
+    target = await reach(intent, tools, "restart_daemon")
+    if isinstance(target, Course):
+        return target
+    watcher = target.watcher
     before = daemon_started_at(watcher)
     watcher.reader.observe_restart(tools.clock.now())
     try:
-        result = await link.run_script(action.script, timeout=tools.script_timeout_seconds)
-    except (OSError, TimeoutError) as error:
+        result = await target.link.run_script(target.script, timeout=tools.script_timeout_seconds)
+    except OSError as error:
         seen = await _seen_restarted(watcher, before, tools.verify_deadline_seconds)
         if seen:
             return done(f"{seen}; the script's own answer was lost")
