@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fleetui import config
-from fleetui.verbs import actor, existing_store, json_text, refuse
+from fleetui.verbs import actor, existing_store, json_text, refuse, require_collector
 
 if TYPE_CHECKING:
     from fleetui.domain.intent import Verb
@@ -46,8 +46,7 @@ async def act_on(
         if dry_run:
             print(act.plan_text(verb, rows, argument))
             return 0
-        if not (await store.fleet()).lease_held:
-            refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
+        await require_collector(store)
         if ask_first and not verb.only_reads:
             print(act.plan_text(verb, rows, argument), file=sys.stderr)
             confirm(act.word_to_type(verb, rows))
@@ -112,8 +111,7 @@ async def run_on(
             rows = await act.targets(store, None if everywhere else instance_ids)
         except act.ActError as error:
             refuse(str(error))
-        if not (await store.fleet()).lease_held:
-            refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
+        await require_collector(store)
         asked = await act.ask(
             store,
             Verb.RUN,

@@ -10,7 +10,7 @@ from fleetui import config
 from fleetui.act_verbs import confirm, refuse_beyond_role
 from fleetui.domain.market import MarketError
 from fleetui.market import VastMarket
-from fleetui.verbs import actor, existing_store, json_text, refuse
+from fleetui.verbs import actor, existing_store, json_text, refuse, require_collector
 
 if TYPE_CHECKING:
     from fleetui.domain.machine_record import MachineRecord
@@ -99,8 +99,7 @@ async def deploy_offers(
         refuse("nothing was done", status=1)
     store = await existing_store(settings)
     async with contextlib.aclosing(store):
-        if not (await store.fleet()).lease_held:
-            refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
+        await require_collector(store)
         if ask_first:
             print(deploy.plan_text(plans), file=sys.stderr)
             confirm(deploy.word_to_type(plans))

@@ -241,8 +241,7 @@ async def apply_policy(
         found = next((item for item in proposed if item.verb is not None), None)
         if found is None or found.verb is None:
             refuse(f"nothing is proposed for instance {instance_id}; see `fleetui policy show`")
-        if not (await store.fleet()).lease_held:
-            refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
+        await require_collector(store)
         asked = await act.ask(
             store,
             found.verb,
@@ -350,6 +349,12 @@ async def existing_store(settings: config.Settings) -> "SqliteStore":
         return await open_store(settings, settings.clock)
     except StoreError as error:
         refuse(str(error))
+
+
+async def require_collector(store: "SqliteStore") -> None:
+    """Refuse to ask for an act that nobody would carry out."""
+    if not (await store.fleet()).lease_held:
+        refuse("no collector is running to do it: start `fleetui collect` or `fleetui`")
 
 
 async def open_store(settings: config.Settings, clock: str) -> "SqliteStore":
