@@ -8,8 +8,8 @@ import msgspec
 
 from fleetui.collector.health import HealthBoard, Part
 from fleetui.domain.clock import Clock
+from fleetui.domain.money import DAY_SECONDS
 from fleetui.store.interface import CollectorStore, Lease
-from fleetui.vast.charges import DAY_SECONDS
 from fleetui.vast.client import VastClient
 from fleetui.vast.errors import Trouble, VastError
 

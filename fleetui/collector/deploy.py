@@ -16,7 +16,7 @@ from fleetui.collector.watcher import START_QUEUED, Watcher
 from fleetui.domain.clock import Clock
 from fleetui.domain.finding import Severity
 from fleetui.domain.intent import Intent
-from fleetui.domain.money import Spend
+from fleetui.domain.money import DAY_SECONDS, Spend
 from fleetui.domain.offer import Offer
 from fleetui.domain.policy import Policy
 from fleetui.domain.rental import Deploy, Rental, Template, marked_label
@@ -36,7 +36,6 @@ FRESH_SECONDS = 10.0
 """Limits are judged on a complete walk that began at most so long ago."""
 MISSING_WALKS = 3
 """So many complete walks, begun after a renting, without the instance say that it is gone."""
-_DAY_SECONDS = 86_400.0
 
 
 class SpendBook(Protocol):
@@ -222,7 +221,7 @@ class Deployer:
         limit = self._policy.spend_day.dollars
         if limit is None:
             return None
-        spent = await self._book.spend(int(self._clock.now() // _DAY_SECONDS))
+        spent = await self._book.spend(int(self._clock.now() // DAY_SECONDS))
         today = sum(item.dollars for item in spent)
         if today < limit:
             return None

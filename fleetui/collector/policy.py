@@ -14,7 +14,7 @@ from fleetui.collector.walks import Walks
 from fleetui.collector.watcher import Watcher
 from fleetui.domain.clock import Clock
 from fleetui.domain.intent import Event, Intent, Verb
-from fleetui.domain.money import Spend
+from fleetui.domain.money import DAY_SECONDS, Spend
 from fleetui.domain.policy import Mode, Policy, Proposal
 from fleetui.domain.stage import Stage
 from fleetui.domain.text import SafeText, sanitise
@@ -32,7 +32,6 @@ AGAIN_SECONDS = 600.0
 SETTLING_SECONDS = 600.0
 """So long (fleet time) nothing is done by itself to what somebody had begin anew."""
 ACTOR = SafeText("policy")
-_DAY_SECONDS = 86_400.0
 
 
 class PolicyRunner:
@@ -103,7 +102,7 @@ class PolicyRunner:
         known = [cost for cost in costs if cost is not None]
         spent: tuple[Spend, ...] = ()
         if self._policy.spend_day.dollars is not None:
-            spent = await self._store.spend(int(now // _DAY_SECONDS))
+            spent = await self._store.spend(int(now // DAY_SECONDS))
         return judge_fleet(
             self._policy,
             burn=sum(known) if known else None,

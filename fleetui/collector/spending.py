@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from fleetui.domain.instance import Instance
-from fleetui.domain.money import Spend, SpendTotal
+from fleetui.domain.money import DAY_SECONDS, Spend, SpendTotal
 from fleetui.domain.stage import Stage
 
 log = logging.getLogger(__name__)
 
-DAY_SECONDS = 86_400.0
 UNSEEN_SECONDS = 900.0
 """Rows further apart than this were not seen in between."""
 MOST_SECONDS = 7 * DAY_SECONDS

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from fleetui.domain.money import Spend
+from fleetui.domain.money import DAY_SECONDS, Spend
 
-DAY_SECONDS = 86_400
 COUNTED_KINDS = frozenset({"gpu", "disk"})
 """Kinds that an instance's cost per hour covers; bandwidth is charged by the byte besides."""
 BANDWIDTH_KINDS = frozenset({"bwd", "bwu"})

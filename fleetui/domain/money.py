@@ -4,6 +4,9 @@ import msgspec
 
 from fleetui.domain.stage import Stage
 
+DAY_SECONDS = 86_400
+"""Days are those of UTC, counted from the epoch."""
+
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
     """Money of one instance on one day in one stage, in US dollars.

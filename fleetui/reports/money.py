@@ -7,14 +7,13 @@ from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from fleetui.domain.charge import NOTHING, Reconciled, reconcile_days, reconcile_instances
-from fleetui.domain.money import Spend, hours_left
+from fleetui.domain.money import DAY_SECONDS, Spend, hours_left
 from fleetui.domain.policy import Policy
 from fleetui.domain.reading import FleetRow
 from fleetui.domain.stage import Stage
 from fleetui.store.interface import ViewerStore
 
 _Key = TypeVar("_Key")
-DAY_SECONDS = 86_400
 EARNING = frozenset({Stage.RUNNING})
 IDLE = frozenset({Stage.FAILED, Stage.STOPPED})
 """Stages that are paid for and lead to nothing by themselves."""

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fleetui.domain.charge import Charge
+from fleetui.domain.money import DAY_SECONDS
 from fleetui.vast.gates import number, text, whole
 
 KINDS = frozenset({"gpu", "disk", "bwd", "bwu"})
 PAGE_ROWS = 500
-DAY_SECONDS = 86_400
 _MOST_DOLLARS = 1e7
 
 

@@ -11,6 +11,7 @@ import httpx
 from fleetui.domain.charge import Charge, DayOfCharges
 from fleetui.domain.clock import Clock, SystemClock
 from fleetui.domain.instance import Instance, Walk, WalkOutcome
+from fleetui.domain.money import DAY_SECONDS
 from fleetui.domain.text import SafeText, sanitise
 from fleetui.vast.answers import (
     Account,
@@ -20,7 +21,7 @@ from fleetui.vast.answers import (
     PresenceKind,
     WalkResult,
 )
-from fleetui.vast.charges import DAY_SECONDS, day_query, read_charges
+from fleetui.vast.charges import day_query, read_charges
 from fleetui.vast.errors import Trouble, VastError, unreadable
 from fleetui.vast.gates import number, whole
 from fleetui.vast.limiter import Endpoint, Limiter

@@ -14,11 +14,10 @@ from fleetui.domain.charge import Charge, DayOfCharges
 from fleetui.domain.finding import Severity
 from fleetui.domain.finding_record import MachineMark
 from fleetui.domain.machine_record import MachineRecord
-from fleetui.domain.money import Spend
+from fleetui.domain.money import DAY_SECONDS, Spend
 from fleetui.domain.stage import Stage
 from fleetui.domain.standing import Mark
 from fleetui.domain.text import sanitise
-from fleetui.reports.money import DAY_SECONDS
 from memory_store import MemoryStore
 from sample_fleet import build
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from console_pilot import NOW
 from fleetui.domain.charge import Charge, DayOfCharges
-from fleetui.domain.money import Spend
+from fleetui.domain.money import DAY_SECONDS, Spend
 from fleetui.domain.policy import Policy
 from fleetui.domain.stage import Stage
 from fleetui.domain.text import sanitise
-from fleetui.reports.money import DAY_SECONDS, money_report
+from fleetui.reports.money import money_report
 from fleetui.reports.money_text import TABLES, money_csv, money_text
 from memory_store import MemoryStore
 from sample_fleet import build

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from fleetui.domain.clock import ScaledClock
+from fleetui.domain.money import DAY_SECONDS
 from fleetui.domain.offer_query import DEFAULT_QUERY, parse_offer_query
 from fleetui.domain.secret import Secret
 from fleetui.simulator.run import Serving
 from fleetui.simulator.stock import RETURN_SECONDS
-from fleetui.vast.charges import DAY_SECONDS
 from fleetui.vast.offers import RentalOrder
 from pretend_vast import KEY, client_of, pretend_vast
 
